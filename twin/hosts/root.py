@@ -1,0 +1,197 @@
+"""The Debian root that all hosts share, and read-only layers above it; each is built once into the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import machine, paths
+from .errors import TwinError
+
+SUITE = "bookworm"
+# What a server has before anyone prepares it for GPUs; apt and python3-apt are what Ansible's apt module works with.
+PACKAGES = (
+    "systemd", "systemd-sysv", "dbus", "openssh-server", "python3", "python3-apt", "iproute2", "kmod", "gnupg",
+    "ca-certificates", "pciutils", "procps", "unattended-upgrades",
+)  # fmt: skip
+# Timers would take the dpkg lock at random moments; a scenario that wants a held lock asks for one.
+MASKED = ("apt-daily.timer", "apt-daily-upgrade.timer", "systemd-networkd-wait-online.service", "e2scrub_all.timer",
+          "getty@tty1.service", "console-getty.service", "systemd-resolved.service")  # fmt: skip
+RECIPE = 1  # raise it when the steps below change
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A tree laid over the root: Debian packages installed in it, and units that stay off until a host wants them."""
+
+    name: str
+    packages: tuple[str, ...]
+    disabled_units: tuple[str, ...] = ()
+
+
+LAYERS = {
+    "containerd": Layer("containerd", ("containerd", "runc"), ("containerd.service",)),
+}
+
+
+def version(*parts: object) -> str:
+    """Return a short hash that changes with the recipe."""
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:10]
+
+
+def root_path() -> Path:
+    """Return where the finished root lies, whether or not it exists."""
+    return paths.roots_dir() / f"{SUITE}-{version(RECIPE, SUITE, PACKAGES, MASKED)}"
+
+
+def layer_path(layer: Layer) -> Path:
+    """Return where the finished layer lies; its name follows the root's version."""
+    return paths.roots_dir() / f"{layer.name}-{version(root_path().name, layer.packages, layer.disabled_units)}"
+
+
+def ensure_root(progress: bool = True) -> Path:
+    """Return the Debian root, building it with debootstrap when the cache lacks it.
+
+    Raises UnavailableError when this machine cannot build it and TwinError when debootstrap fails.
+    """
+    target = root_path()
+    if target.is_dir():
+        return target
+    with paths.locked(paths.roots_dir() / ".lock"):
+        if target.is_dir():
+            return target
+        began = time.monotonic()
+        if progress:
+            print(f"building the Debian root {target.name} (once per user, a few minutes)", flush=True)
+        building = target.with_name(target.name + ".building")
+        shutil.rmtree(building, ignore_errors=True)
+        building.mkdir(parents=True)
+        log = target.with_name(target.name + ".log")
+        log.unlink(missing_ok=True)
+        source = machine.debian_sources(SUITE)[0]
+        command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}"]
+        if machine.KEYRING.exists():
+            command.append(f"--keyring={machine.KEYRING}")
+        machine.run([*command, SUITE, str(building), source.uri], env=machine.proxy_environment(), log=log)
+        _finish_root(building)
+        building.rename(target)
+        if progress:
+            print(f"Debian root ready after {time.monotonic() - began:.0f} s", flush=True)
+    return target
+
+
+def _finish_root(tree: Path) -> None:
+    """Turn a fresh debootstrap tree into a neutral image: no archive, no identity, no random timers."""
+    (tree / "etc/apt/sources.list").write_text("")
+    shutil.rmtree(tree / "var/cache/apt/archives", ignore_errors=True)
+    (tree / "var/cache/apt/archives/partial").mkdir(parents=True)
+    for listing in (tree / "var/lib/apt/lists").glob("*_*"):
+        listing.unlink()
+    for key in (tree / "etc/ssh").glob("ssh_host_*"):
+        key.unlink()
+    (tree / "etc/machine-id").write_text("")
+    (tree / "etc/hostname").unlink(missing_ok=True)
+    (tree / "etc/resolv.conf").unlink(missing_ok=True)
+    (tree / "etc/resolv.conf").write_text("")
+    units = tree / "etc/systemd/system"
+    for unit in MASKED:
+        (units / unit).unlink(missing_ok=True)
+        (units / unit).symlink_to("/dev/null")
+    wants = units / "multi-user.target.wants"
+    wants.mkdir(parents=True, exist_ok=True)
+    (wants / "systemd-networkd.service").unlink(missing_ok=True)
+    (wants / "systemd-networkd.service").symlink_to("/lib/systemd/system/systemd-networkd.service")
+
+
+def ensure_layer(name: str, progress: bool = True) -> Path:
+    """Return the layer's tree, building it over the root when the cache lacks it.
+
+    Raises TwinError for an unknown layer or a failed installation.
+    """
+    if name not in LAYERS:
+        raise TwinError(f"unknown layer {name!r}; known: {', '.join(sorted(LAYERS))}")
+    layer = LAYERS[name]
+    root, target = ensure_root(progress), layer_path(layer)
+    if target.is_dir():
+        return target
+    with paths.locked(paths.roots_dir() / ".lock"):
+        if target.is_dir():
+            return target
+        if progress:
+            print(f"building the layer {target.name}", flush=True)
+        building = target.with_name(target.name + ".building")
+        work = target.with_name(target.name + ".work")
+        merged = target.with_name(target.name + ".merged")
+        for folder in (building, work, merged):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        log = target.with_name(target.name + ".log")
+        log.unlink(missing_ok=True)
+        with _mounted(root, building, work, merged):
+            _install(merged, layer, log)
+        shutil.rmtree(work, ignore_errors=True)
+        merged.rmdir()
+        building.rename(target)
+    return target
+
+
+@contextmanager
+def _mounted(lower: Path, upper: Path, work: Path, merged: Path) -> Iterator[None]:
+    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+    machine.run(["mount", "-t", "overlay", "overlay", "-o", options, str(merged)])
+    try:
+        yield
+    finally:
+        machine.run(["umount", str(merged)])
+
+
+def _install(tree: Path, layer: Layer, log: Path) -> None:
+    """Install the layer's packages in the tree with the machine's own apt sources, without starting anything."""
+    sources = tree / "etc/apt/sources.list.d/build.list"
+    lines = [f"deb {source.uri} {source.suite} main" for source in machine.debian_sources(SUITE)]
+    sources.write_text("\n".join(lines) + "\n")
+    policy = tree / "usr/sbin/policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    resolver = tree / "etc/resolv.conf"
+    resolver.write_text(Path("/etc/resolv.conf").read_text() if Path("/etc/resolv.conf").exists() else "")
+    hosts = tree / "etc/hosts"
+    hosts.write_text(Path("/etc/hosts").read_text())
+    env = {"DEBIAN_FRONTEND": "noninteractive", **machine.proxy_environment()}
+    # The machine's apt options that are not about sources: clocks of test machines may be off.
+    options = [f"-oAcquire::{name}={value}" for name, value in _apt_options().items()]
+    try:
+        machine.run(["chroot", str(tree), "apt-get", *options, "update"], env=env, log=log)
+        machine.run(
+            ["chroot", str(tree), "apt-get", "install", "-y", "--no-install-recommends", *options, *layer.packages],
+            env=env,
+            log=log,
+        )
+        for unit in layer.disabled_units:
+            machine.run(["chroot", str(tree), "systemctl", "disable", unit], log=log)
+    finally:
+        sources.unlink()
+        policy.unlink()
+        resolver.write_text("")
+        hosts.unlink()
+        for listing in (tree / "var/lib/apt/lists").glob("*_*"):
+            listing.unlink()
+        for archive in (tree / "var/cache/apt/archives").glob("*.deb"):
+            archive.unlink()
+        for cached in (tree / "var/cache/apt").glob("*.bin"):
+            cached.unlink()
+
+
+def _apt_options() -> dict[str, str]:
+    found = {}
+    for name in ("Check-Valid-Until", "Check-Date"):
+        value = machine.run(["apt-config", "shell", "value", f"Acquire::{name}"]).strip().partition("=")[2].strip("'\"")
+        if value:
+            found[name] = value
+    return found
