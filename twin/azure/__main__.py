@@ -1,0 +1,3 @@
+from .provider import serve
+
+serve()
