@@ -262,7 +262,7 @@ def _ports(layout: Layout, tools: Tools, *, fresh: bool) -> dict[str, int]:
 def _start_missing(layout: Layout, wanted: Mapping[str, Part], say: Say, die_with_parent: bool) -> list[str]:
     started: list[str] = []
     for name, part in wanted.items():
-        if name == "advertiser" and not (CHECKOUT / "twin" / "advertiser").is_dir():
+        if name == "advertiser" and not (CHECKOUT / "twin" / "advertiser" / "__main__.py").exists():
             continue
         record = processes.read(layout.run).get(name)
         if record and processes.alive(record):
