@@ -1,0 +1,157 @@
+"""Command line of the bench, shared by ``gpufleet bench`` and the archive that a Job runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from infra.bench import plot, report
+from infra.bench.plan import COMMAND, METHODS, MIG, TIME_SLICES, TIME_SLICING, WORKLOADS, Run
+from infra.bench.runner import Bench
+from infra.bench.settings import SettingsError, require
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workload", default="training,inference,notebook,copy", help=f"of {', '.join(WORKLOADS)}")
+    parser.add_argument("--method", default=TIME_SLICING, help=f"of {', '.join(METHODS)}")
+    parser.add_argument("--processes", default="1-8", help="numbers of processes, e.g. 1-8 or 1,2,4,8")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--window", type=float, default=2.0, metavar="S", help="measured time of one point")
+    parser.add_argument("--warm-up", type=float, default=0.3, metavar="S")
+    parser.add_argument("--backend", choices=["auto", "torch", "driver"], default="auto")
+    parser.add_argument("--fresh", action="store_true", help="new processes for each number of processes")
+    parser.add_argument("--time-limit", type=float, metavar="S", help="skip points that would end later")
+    parser.add_argument("--gpu", metavar="UUID", help="which GPU (index or UUID); the first one without it")
+    parser.add_argument("--step-pattern", metavar="REGEX", help="command: an output line that matches is one step")
+    parser.add_argument("--allow-settings", action="store_true", help="may change time slice and MIG: own machine")
+    parser.add_argument("--time-slice", metavar="LENGTH,...", help=f"{'|'.join(TIME_SLICES)}; needs --allow-settings")
+    parser.add_argument("--mig", metavar="PROFILE", help="MIG profile for method mig; needs --allow-settings")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines (default: standard output)")
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="needs matplotlib (extra 'bench')")
+    parser.add_argument("--from", dest="source", type=Path, nargs="+", metavar="FILE", help="report earlier lines")
+    parser.add_argument("command", nargs="*", help="the command for workload 'command', after --")
+
+
+def parse_counts(text: str) -> tuple[int, ...]:
+    """``1-3,8`` -> (1, 2, 3, 8). Raises ValueError outside 1 to 64."""
+    counts: set[int] = set()
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        counts.update(range(int(low), int(high or low) + 1))
+    if not counts or min(counts) < 1 or max(counts) > 64:
+        raise ValueError("1 to 64 processes")
+    return tuple(sorted(counts))
+
+
+def _names(text: str, known: dict[str, Any], what: str, problems: list[str]) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    problems += [f"{what} '{name}' is unknown; known: {', '.join(known)}" for name in names if name not in known]
+    return names
+
+
+def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
+    """The run that the arguments ask for, and every problem in them."""
+    problems: list[str] = []
+    workloads = _names(args.workload, WORKLOADS, "workload", problems)
+    if args.command and COMMAND not in workloads:
+        workloads = (COMMAND,)
+    methods = _names(args.method, METHODS, "method", problems)
+    slices = _names(args.time_slice or "", TIME_SLICES, "time slice", problems)
+    try:
+        processes = parse_counts(args.processes)
+    except ValueError as error:
+        processes = (1,)
+        problems.append(f"--processes '{args.processes}': {error}")
+    if COMMAND in workloads and not args.command:
+        problems.append("workload 'command' needs the command after '--'")
+    if args.repetitions < 1 or args.window <= 0 or args.warm_up < 0:
+        problems.append("--repetitions and --window must be above 0, --warm-up not below")
+    if MIG in methods and not args.mig:
+        problems.append("method 'mig' needs --mig PROFILE")
+    if slices and TIME_SLICING not in methods:
+        problems.append("--time-slice needs method timeSlicing")
+    for wanted, what in ((slices, f"time slice '{args.time_slice}'"), (MIG in methods, f"MIG layout '{args.mig}'")):
+        if wanted:
+            try:
+                require(args.allow_settings, what)
+            except SettingsError as error:
+                problems.append(str(error))
+    run = Run(
+        workloads=workloads, methods=methods, processes=processes, repetitions=args.repetitions, window=args.window,
+        warm_up=args.warm_up, backend=args.backend, fresh=args.fresh, time_limit=args.time_limit, gpu=args.gpu,
+        command=tuple(args.command), step_pattern=args.step_pattern, time_slices=slices, mig_profile=args.mig,
+        allow_settings=args.allow_settings,
+    )  # fmt: skip
+    return run, problems
+
+
+def read_lines(paths: list[Path]) -> list[dict[str, Any]]:
+    """JSON lines of several files. Raises ValueError with file and line, OSError."""
+    rows: list[dict[str, Any]] = []
+    for path in paths:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"{path}:{number}: not JSON: {error}") from None
+            if not isinstance(row, dict) or "kind" not in row:
+                raise ValueError(f"{path}:{number}: not a line of a bench")
+            rows.append(row)
+    return rows
+
+
+def execute(args: argparse.Namespace, out: IO[str] | None = None) -> int:
+    """Run the bench or report earlier lines. 0: all measured, 1: something failed, 2: wrong use."""
+    out = out or sys.stdout
+    if args.source:
+        try:
+            rows = read_lines(args.source)
+        except (OSError, ValueError) as error:
+            print(f"gpufleet bench: {error}", file=sys.stderr)
+            return 2
+        return _report(rows, args.plot, out)
+    run, problems = to_run(args)
+    if problems:
+        for problem in problems:
+            print(f"gpufleet bench: {problem}", file=sys.stderr)
+        return 2
+    rows = []
+    try:
+        stream = args.output.open("w") if args.output else None
+    except OSError as error:
+        print(f"gpufleet bench: {args.output}: {error.strerror}", file=sys.stderr)
+        return 2
+
+    def write(row: dict[str, Any]) -> None:
+        rows.append(row)
+        print(json.dumps(row), file=stream or out, flush=True)
+
+    try:
+        bench = Bench(run, write, lambda text: print(text, file=sys.stderr, flush=True))
+        bench.execute()
+    except KeyboardInterrupt:
+        print("gpufleet bench: stopped; what was measured is reported", file=sys.stderr)
+        bench.failures += 1
+    finally:
+        if stream:
+            stream.close()
+    # Without --output the lines are on standard output, so the table goes beside them.
+    return max(_report(rows, args.plot, out if stream else sys.stderr), 1 if bench.failures else 0)
+
+
+def _report(rows: list[dict[str, Any]], picture: Path | None, out: IO[str]) -> int:
+    series = report.collect(rows)
+    print(report.table(series, rows), file=out)
+    if picture is None:
+        return 0
+    try:
+        plot.draw(series, picture, title=report.title(rows))
+    except plot.PlotError as error:
+        print(f"gpufleet bench: no plot: {error}", file=sys.stderr)
+        return 1
+    return 0

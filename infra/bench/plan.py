@@ -1,0 +1,73 @@
+"""What a bench run measures: workload classes, methods, sizes. Data only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+TRAINING, INFERENCE, NOTEBOOK, COPY, COMMAND = "training", "inference", "notebook", "copy", "command"
+
+#: Workload class -> (unit of one step, what it stands for).
+WORKLOADS: dict[str, tuple[str, str]] = {
+    TRAINING: ("steps", "a training step that fills the GPU, two steps in flight"),
+    INFERENCE: ("requests", "one small-batch request after the other, host work between kernels"),
+    NOTEBOOK: ("cells", "short bursts with idle time between them"),
+    COPY: ("copies", "device memory copied to device memory"),
+    COMMAND: ("steps", "the user's own command"),
+}
+
+TIME_SLICING, MPS, MPS_UNLIMITED, MIG = "timeSlicing", "mps", "mpsUnlimited", "mig"
+
+METHODS: dict[str, str] = {
+    TIME_SLICING: "plain processes; the driver gives each context a slice of time in turn",
+    MPS: "MPS as the device plugin sets it up: thread percentage 100/n and memory limit total/n per client",
+    MPS_UNLIMITED: "MPS without limits",
+    MIG: "one process per MIG instance",
+}
+
+TIME_SLICES: dict[str, int] = {"default": 0, "short": 1, "medium": 2, "long": 3}  # nvidia-smi compute-policy
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of the workloads. Times are those of one process that has the GPU to itself."""
+
+    launch_ms: float = 5.0  # built-in: length of one saturating launch
+    training_launches: int = 4  # built-in: launches per step
+    chain_kernels: int = 60  # built-in inference: kernels per request
+    chain_kernel_us: float = 10.0
+    host_ms: float = 1.4  # built-in inference: host time per request
+    cell_ms: float = 50.0  # notebook: GPU time per cell
+    think_ms: float = 200.0  # notebook: mean of the idle time after a cell
+    copy_mib: int = 512
+    copies: int = 8  # copies per step
+    hidden: int = 1024  # PyTorch training: transformer encoder
+    layers: int = 8
+    heads: int = 16
+    tokens: int = 512
+    batch: int = 32
+
+
+@dataclass(frozen=True)
+class Run:
+    """One request to measure. Times in seconds."""
+
+    workloads: tuple[str, ...] = (TRAINING, INFERENCE, NOTEBOOK, COPY)
+    methods: tuple[str, ...] = (TIME_SLICING,)
+    processes: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8)
+    repetitions: int = 3
+    window: float = 2.0
+    warm_up: float = 0.3
+    backend: str = "auto"  # auto | torch | driver
+    fresh: bool = False  # start new processes for every number of processes
+    time_limit: float | None = None
+    gpu: str | None = None
+    command: tuple[str, ...] = ()
+    step_pattern: str | None = None
+    time_slices: tuple[str, ...] = ()
+    mig_profile: str | None = None
+    allow_settings: bool = False
+    sizes: Sizes = field(default_factory=Sizes)
+
+    def window_of(self, workload: str) -> float:
+        """Notebook steps are long and copies short, so their windows are scaled."""
+        return self.window * {NOTEBOOK: 2.0, COPY: 0.5}.get(workload, 1.0)
