@@ -61,9 +61,7 @@ class Authority:
             .not_valid_before(now - dt.timedelta(hours=1))
             .not_valid_after(now + dt.timedelta(days=DAYS))
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
-            )
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
 
     def issue(self, file: str, name: str, *, group: str | None = None, addresses: Sequence[str] = ()) -> None:
@@ -78,7 +76,9 @@ class Authority:
             .add_extension(_usage(sign=False), critical=True)
         )
         if addresses:
-            builder = builder.add_extension(x509.SubjectAlternativeName([_general(a) for a in addresses]), critical=False)
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([_general(a) for a in addresses]), critical=False
+            )
         purpose = ExtendedKeyUsageOID.SERVER_AUTH if addresses else ExtendedKeyUsageOID.CLIENT_AUTH
         builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
         _write(self.folder / f"{file}.key", _key_bytes(key))
@@ -110,9 +110,7 @@ def _general(address: str) -> x509.GeneralName:
 def write_signing_key(folder: Path) -> None:
     """Write ``sa.key`` and ``sa.pub``: the pair that signs and checks service-account tokens."""
     key = ec.generate_private_key(ec.SECP256R1())
-    public = key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
+    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     _write(folder / "sa.key", _key_bytes(key))
     _write(folder / "sa.pub", public, 0o644)
 

@@ -20,8 +20,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
+from kubernetes import client, config
 
 from twin import certs, ports, processes
 from twin.errors import TwinError
@@ -81,7 +83,11 @@ def parts(layout: Layout, tools: Tools, port: Mapping[str, int]) -> dict[str, Pa
     """Return the processes of a twin by name. Pure."""
     pki, kubeconfig = layout.pki, layout.kubeconfig
     etcd, peer = f"http://127.0.0.1:{port['etcd']}", f"http://127.0.0.1:{port['etcd-peer']}"
-    serving = (f"--tls-cert-file={pki}/server.crt", f"--tls-private-key-file={pki}/server.key", "--bind-address=127.0.0.1")
+    serving = (
+        f"--tls-cert-file={pki}/server.crt",
+        f"--tls-private-key-file={pki}/server.key",
+        "--bind-address=127.0.0.1",
+    )
     client = (f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--profiling=false")
     commands: dict[str, tuple[tuple[str, ...], str | None]] = {
         "etcd": (
@@ -147,7 +153,13 @@ def parts(layout: Layout, tools: Tools, port: Mapping[str, int]) -> dict[str, Pa
             f"http://127.0.0.1:{port['kwok']}/healthz",
         ),
         "advertiser": (
-            (sys.executable, "-m", "twin.advertiser", f"--kubeconfig={kubeconfig}", f"--log={layout.log('advertised')}"),
+            (
+                sys.executable,
+                "-m",
+                "twin.advertiser",
+                f"--kubeconfig={kubeconfig}",
+                f"--log={layout.log('advertised')}",
+            ),
             None,
         ),
     }
@@ -201,9 +213,9 @@ def write_private(path: Path, text: str) -> None:
 
 
 @contextmanager
-def locked(layout: Layout, seconds: float = 300.0) -> Iterator[None]:
+def locked(layout: Layout, seconds: float = 300.0, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold the twin's folder alone. The folder may be removed and made anew while one waits."""
-    end = time.monotonic() + seconds
+    end, told = time.monotonic() + seconds, False
     while True:
         layout.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
@@ -214,6 +226,9 @@ def locked(layout: Layout, seconds: float = 300.0) -> Iterator[None]:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
+                if not told:
+                    waiting()
+                    told = True
                 if time.monotonic() > end:
                     raise TwinError(f"another command has been working on {layout.root} for {seconds:.0f} s") from None
                 time.sleep(0.2)
@@ -239,11 +254,20 @@ def ensure(layout: Layout, tools: Tools, say: Say, *, die_with_parent: bool = Fa
     raise AssertionError("unreachable")
 
 
+def add_contexts(layout: Layout, names: tuple[str, ...]) -> None:
+    """Add contexts by these names to the kubeconfig: a stack file may ask for one of its own cluster's name."""
+    there = yaml.safe_load(layout.kubeconfig.read_text())
+    have = tuple(item["name"] for item in there["contexts"])
+    if set(names) - set(have):
+        port = state(layout)["ports"]["apiserver"]
+        write_private(layout.kubeconfig, kubeconfig(layout, port, tuple(dict.fromkeys(have + names))))
+
+
 def _ports(layout: Layout, tools: Tools, *, fresh: bool) -> dict[str, int]:
     """Return the twin's ports; choose them (and stop what listened on the old ones) where they cannot be had."""
     port: dict[str, int] = {}
     if layout.state.exists() and not fresh:
-        port = json.loads(layout.state.read_text())["ports"]
+        port = state(layout)["ports"]
         running = {name for name, record in processes.read(layout.run).items() if processes.alive(record)}
         lost = [name for name in PORTS if name.removesuffix("-peer") not in running and not ports.is_free(port[name])]
         if not lost and layout.kubeconfig.exists():
@@ -254,8 +278,8 @@ def _ports(layout: Layout, tools: Tools, *, fresh: bool) -> dict[str, int]:
         shutil.rmtree(layout.pki, ignore_errors=True)
         certs.create(layout.pki, SERVICE_ADDRESS)
     write_private(layout.kubeconfig, kubeconfig(layout, port["apiserver"]))
-    state = {"ports": port, "checkout": str(CHECKOUT), "kubernetes": tools.kubernetes_version}
-    write_private(layout.state, json.dumps(state, indent=2) + "\n")
+    about = {"ports": port, "checkout": str(CHECKOUT), "kubernetes": tools.kubernetes_version}
+    write_private(layout.state, json.dumps(about, indent=2) + "\n")
     return port
 
 
@@ -310,16 +334,34 @@ def _wait_ready(layout: Layout, awaited: list[Part]) -> None:
         processes.until(ready, READY_SECONDS, message, gone=lambda runs=runs: not runs())
 
 
+def state(layout: Layout) -> dict[str, Any]:
+    """Return what the twin keeps about itself: its ports, the version of Kubernetes."""
+    return dict(json.loads(layout.state.read_text()))
+
+
+def api_client(layout: Layout) -> client.ApiClient:
+    """Return an API client for the twin's API server."""
+    return config.new_client_from_config(str(layout.kubeconfig), context="twin")
+
+
 def running(layout: Layout) -> dict[str, int]:
     """Return the pid of each part that runs."""
     return {name: record.pid for name, record in processes.read(layout.run).items() if processes.alive(record)}
 
 
+def stop_commands(layout: Layout) -> list[str]:
+    """End commands such as `pulumi up` that still run in the twin; return the names of those that ran."""
+    records = [record for name, record in processes.read(layout.run).items() if name not in ORDER]
+    ran = [record.name for record in records if processes.alive(record)]
+    processes.stop(records)
+    return ran
+
+
 def stop(layout: Layout) -> list[str]:
     """End every process of the twin, the last started first; return the names of those that ran."""
+    commands = stop_commands(layout)
     records = processes.read(layout.run)
     names = [name for name in reversed(ORDER) if name in records]
-    names = [name for name in records if name not in ORDER] + names
     ran = [name for name in names if processes.alive(records[name])]
     processes.stop(records[name] for name in names)
-    return ran
+    return commands + ran

@@ -1,4 +1,4 @@
-"""A whole twin in one object, and projects of their own to run in it: what the tests use, and `python -m twin up` too."""
+"""A whole twin in one object, and projects to run in it: what the tests use, and `python -m twin up` too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from kubernetes import client, config
+from kubernetes import client
 
 from twin import controlplane, nodes, pulumi_home, toolchain
 from twin.controlplane import CHECKOUT, Layout
@@ -76,7 +76,7 @@ class Twin:
 
     def client(self) -> client.ApiClient:
         """Return an API client for the twin's API server."""
-        return config.new_client_from_config(str(self.kubeconfig), context="twin")
+        return controlplane.api_client(self.layout)
 
     @property
     def core(self) -> client.CoreV1Api:
@@ -109,14 +109,16 @@ class Twin:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 stdout, stderr = process.communicate()
-            raise AssertionError(f"{' '.join(words)}: still running after {timeout:.0f} s\n{stdout}\n{stderr}") from None
+            raise AssertionError(
+                f"{' '.join(words)}: still running after {timeout:.0f} s\n{stdout}\n{stderr}"
+            ) from None
         return Result(words, process.returncode, stdout, stderr, time.monotonic() - start)
 
     def pulumi(self, project: Path, stack: str, *args: str, timeout: float = 300.0, **env: str) -> Result:
         """Run ``pulumi ARGS`` on a stack of a project, making the stack first where there is none yet.
 
-        ``up``, ``destroy`` and ``refresh`` get ``--yes --skip-preview`` where they do not say otherwise. The stack file stays as it
-        was, unless the command changed more in it than the salt that Pulumi adds by itself.
+        ``up``, ``destroy`` and ``refresh`` get ``--yes --skip-preview`` where they do not say otherwise. The stack file
+        stays as it was, unless the command changed more in it than the salt that Pulumi adds by itself.
         """
         self.init_stack(project, stack)
         command = ["pulumi", *args, "--stack", stack, "--non-interactive", "--color", "never"]

@@ -24,7 +24,8 @@ if __name__ == "__main__":
         if os.getppid() != parent:  # the starter ended before the line above
             sys.exit(1)
     temporary = Path(record + ".new")
-    temporary.write_text(json.dumps({"name": name, "pid": os.getpid(), "started": start_time(os.getpid()),
-                                     "command": command}))
+    temporary.write_text(
+        json.dumps({"name": name, "pid": os.getpid(), "started": start_time(os.getpid()), "command": command})
+    )
     temporary.replace(record)
     os.execvp(command[0], command)

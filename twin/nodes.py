@@ -159,8 +159,6 @@ def reconcile(core: client.CoreV1Api, stack: str, nodes: Sequence[Node]) -> None
     apply(core, nodes)
     names = {node.name for node in nodes}
     there = [
-        item.metadata.name
-        for item in core.list_node().items
-        if (item.metadata.annotations or {}).get(STACK) == stack
+        item.metadata.name for item in core.list_node().items if (item.metadata.annotations or {}).get(STACK) == stack
     ]
     remove(core, [name for name in there if name not in names])

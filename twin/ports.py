@@ -6,7 +6,7 @@ import random
 import socket
 from collections.abc import Iterable
 
-# Below the usual range of outgoing connections (32768 on Linux) and of NodePorts (30000): nothing takes these by chance.
+# Below the usual range of outgoing connections (32768 on Linux) and of NodePorts (30000), which are taken by chance.
 LOWEST, HIGHEST = 20000, 29999
 
 

@@ -5,6 +5,7 @@ A pid alone may by now belong to somebody else; pid and start time together do n
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -65,10 +66,8 @@ def alive(record: Record) -> bool:
 
 
 def _reap(pid: int) -> None:
-    try:
+    with contextlib.suppress(OSError):  # not a child of ours
         os.waitpid(pid, os.WNOHANG)
-    except OSError:  # not a child of ours
-        pass
 
 
 def spawn(
@@ -95,9 +94,28 @@ def spawn(
         process = subprocess.Popen(
             launch + words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=env, cwd=cwd
         )
-    until(path.exists, 20, lambda: f"{name} could not be started:\n{tail(log)}", gone=lambda: process.poll() is not None)
+    until(
+        path.exists, 20, lambda: f"{name} could not be started:\n{tail(log)}", gone=lambda: process.poll() is not None
+    )
     process.returncode = 0  # from here on the record is the handle: no warning about a child left running
     return read(run_dir)[name]
+
+
+def foreground(name: str, command: Sequence[str | Path], *, run_dir: Path, env: Mapping[str, str], cwd: Path) -> int:
+    """Run a command in the terminal, recorded like the others, and return its exit code.
+
+    It is told to end when this process is killed, so that no half-watched command goes on alone.
+    """
+    path = run_dir / f"{name}.json"
+    launch = [sys.executable, "-S", "-B", str(LAUNCH), str(path), "with-parent", name]
+    process = subprocess.Popen(launch + [str(word) for word in command], stdin=subprocess.DEVNULL, env=env, cwd=cwd)
+    try:
+        return process.wait()
+    except KeyboardInterrupt:  # the terminal has told the command too; let it tidy up
+        process.wait()
+        raise
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def stop(records: Iterable[Record], seconds: float = 20.0) -> None:

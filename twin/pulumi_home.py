@@ -7,8 +7,10 @@ twin the name azure-native must mean the stand-in, never the provider that could
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ from pathlib import Path
 
 import yaml
 
+from twin import processes
 from twin.controlplane import CHECKOUT, Layout
 from twin.toolchain import Tools, sdk_version
 
@@ -74,8 +77,8 @@ def _script(path: Path, program: Path) -> None:
 def salt_kept_out(stack_file: Path) -> Iterator[None]:
     """Put a stack file back as it was when all that a command did to it was to add the salt of the passphrase.
 
-    Pulumi writes ``encryptionsalt`` on the first command and lays out the file anew with it. In a twin the passphrase is
-    no secret and the state knows the salt, so that a checkout need not change by being tried out.
+    Pulumi writes ``encryptionsalt`` on the first command and lays out the file anew with it. In a twin the passphrase
+    is no secret and the state knows the salt, so that a checkout need not change by being tried out.
     """
     before = stack_file.read_bytes() if stack_file.exists() else None
     try:
@@ -85,6 +88,24 @@ def salt_kept_out(stack_file: Path) -> Iterator[None]:
             old, new = yaml.safe_load(before) or {}, yaml.safe_load(after) or {}
             if "encryptionsalt" not in old and {k: v for k, v in new.items() if k != "encryptionsalt"} == old:
                 stack_file.write_bytes(before)
+
+
+def drop_dead_locks(state: Path) -> list[Path]:
+    """Remove the stack locks of Pulumi commands of this machine that were killed; return those removed.
+
+    ``state`` is a file backend's folder. Pulumi itself keeps such a lock until somebody cancels it.
+    """
+    dropped = []
+    for path in state.glob(".pulumi/locks/**/*.json"):
+        try:
+            lock = json.loads(path.read_text())
+            dead = lock["hostname"] == socket.gethostname() and processes.start_time(int(lock["pid"])) is None
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if dead:
+            path.unlink(missing_ok=True)
+            dropped.append(path)
+    return dropped
 
 
 def variables(layout: Layout, state: Path, env: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -108,6 +129,8 @@ def variables(layout: Layout, state: Path, env: Mapping[str, str] = os.environ) 
         "GPUFLEET_KUBECONFIG": str(layout.kubeconfig),
         "TWIN_KUBECONFIG": str(layout.kubeconfig),
         "TWIN_AZURE_STATE": str(state.parent / "azure-state.json"),
+        "TWIN_AZURE_LOG": str(state.parent / "azure-log.jsonl"),
+        "TWIN_AZURE_CONTROL": str(state.parent / "azure-control.json"),
         "HELM_CACHE_HOME": str(helm / "cache"),
         "HELM_CONFIG_HOME": str(helm / "config"),
         "HELM_DATA_HOME": str(helm / "data"),

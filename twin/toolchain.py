@@ -206,7 +206,7 @@ def _build(recipe: Recipe, say: Say, env: Environment) -> None:
         if recipe.tags:
             command += ["-tags", recipe.tags]
         command += ["-o", str(unfinished), recipe.package]
-        own = {**env, "GOFLAGS": "", "CGO_ENABLED": "1" if recipe.cgo else "0"}
+        own = {**env, "GOWORK": "off", "CGO_ENABLED": "1" if recipe.cgo else "0"}
         try:
             seconds = _run_build(recipe, command, own, say)
             unfinished.replace(target)
@@ -219,7 +219,9 @@ def _run_build(recipe: Recipe, command: list[str], env: Environment, say: Say) -
     start = time.monotonic()
     log = cached(recipe, env).parent / "build.log"
     with log.open("wb") as out:
-        process = subprocess.Popen(command, cwd=recipe.module, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        process = subprocess.Popen(
+            command, cwd=recipe.module, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+        )
     step = 15.0
     say(f"  {recipe.tool} {recipe.version}: building (log: {log})")
     try:
@@ -231,7 +233,8 @@ def _run_build(recipe: Recipe, command: list[str], env: Environment, say: Say) -
                 seconds = time.monotonic() - start
                 lines = log.read_text(errors="replace").splitlines()
                 fetched = sum(line.startswith("go: downloading") for line in lines)
-                say(f"  {recipe.tool}: {_clock(seconds)}, {fetched} modules fetched, {len(lines) - fetched} packages built")
+                built = len(lines) - fetched
+                say(f"  {recipe.tool}: {_clock(seconds)}, {fetched} modules fetched, {built} packages built")
                 if seconds > BUILD_SECONDS:
                     raise TwinError(f"{recipe.tool}: still not built after {_clock(seconds)}; see {log}") from None
     finally:

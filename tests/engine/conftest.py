@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twin]:
-    """A running twin in a folder of its own. Where its programs cannot be had, the tests fail and say what to install."""
+    """A running twin in a folder of its own. Where its programs cannot be had, tests fail and say what to install."""
     try:
         running = Twin.start(tmp_path_factory.mktemp("twin") / "twin")
     except TwinError as error:

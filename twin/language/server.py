@@ -17,7 +17,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from importlib import metadata
 from pathlib import Path
@@ -95,7 +96,9 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             "dry_run": request.dryRun,
             "parallel": request.parallel,
         }
-        program = Path(request.info.program_directory or request.pwd, request.info.entry_point or request.program or ".")
+        program = Path(
+            request.info.program_directory or request.pwd, request.info.entry_point or request.program or "."
+        )
         command = [python, "-u", str(EXECUTOR), json.dumps(given), str(program), *request.args]
         env = {
             **os.environ,
@@ -162,6 +165,13 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
                 child.terminate()
 
 
+def _follow_parent(parent: int, leave: Callable[[], None]) -> None:
+    """Leave when the engine is gone without having said so (it was killed)."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    leave()
+
+
 def main(arguments: list[str]) -> None:
     """Serve until told to stop; the first line on stdout is the port."""
     engine = next((word for word in reversed(arguments) if not word.startswith("-")), "")
@@ -178,6 +188,7 @@ def main(arguments: list[str]) -> None:
 
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)
+    threading.Thread(target=_follow_parent, args=(os.getppid(), leave), daemon=True).start()
     print(port, flush=True)
     server.wait_for_termination()
 
