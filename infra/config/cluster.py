@@ -1,0 +1,170 @@
+"""The cluster: an AKS cluster that the stack makes, or an existing one that it takes on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from infra.config.base import AsTuple, DnsLabel, KubernetesVersion, Model, matches, refuse
+
+AzureName = Annotated[
+    str,
+    matches(
+        r"[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?",
+        "Azure names here are letters, digits, '-', '_' and '.', at most 63 characters.",
+        "Write a name such as `vision-dev`.",
+    ),
+]
+Cidr = Annotated[
+    str,
+    matches(
+        r"(\d{1,3}\.){3}\d{1,3}/\d{1,2}",
+        "An address range looks like 10.40.0.0/16.",
+        "Write address and prefix length.",
+    ),
+]
+
+
+class Autoscale(Model):
+    """Bounds of the cluster autoscaler, in nodes."""
+
+    min: int = Field(ge=0, le=1000)
+    max: int = Field(ge=1, le=1000)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Autoscale:
+        if self.min > self.max:
+            raise refuse("GF110", f"min {self.min} is above max {self.max}.", "Make min at most max.", keys="min, max")
+        return self
+
+
+class SystemPool(Model):
+    """The one pool inside the cluster resource; it carries the cluster's own services, never GPUs."""
+
+    name: Annotated[
+        str,
+        matches(
+            r"[a-z][a-z0-9]{0,11}",
+            "AKS pool names are lower case letters and digits, at most 12, beginning with a letter.",
+            "Write a name such as `system`.",
+        ),
+    ] = "system"
+    vm_size: str = "Standard_D4s_v5"
+    count: int | None = Field(default=None, ge=1, le=1000)
+    autoscale: Autoscale | None = None
+
+    @model_validator(mode="after")
+    def _one_size(self) -> SystemPool:
+        if self.count is not None and self.autoscale is not None:
+            raise refuse("GF110", "A pool has a fixed size or an autoscaler.", "Keep one.", keys="count, autoscale")
+        if self.autoscale is not None and self.autoscale.min == 0:
+            raise refuse("GF110", "A system pool cannot be empty.", "Set min to 1 or more.", keys="autoscale.min")
+        return self
+
+
+class ResourceGroup(Model):
+    """The resource group, made by the stack unless `existing`."""
+
+    name: AzureName
+    existing: bool = False
+
+
+class Network(Model):
+    """Own address ranges (the stack makes network and subnet), or a subnet that exists; neither: AKS makes one."""
+
+    vnet_cidr: Cidr | None = None
+    subnet_cidr: Cidr | None = None
+    subnet_id: (
+        Annotated[
+            str,
+            matches(
+                r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+/subnets/[^/]+",
+                "A subnet is named by its full resource id.",
+                "Copy the id that `az network vnet subnet show --query id` prints.",
+            ),
+        ]
+        | None
+    ) = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Network:
+        own = self.vnet_cidr is not None or self.subnet_cidr is not None
+        if own and (self.subnet_id is not None or self.vnet_cidr is None or self.subnet_cidr is None):
+            raise refuse(
+                "GF110",
+                "Either both ranges of an own network are given, or the id of a subnet that exists.",
+                "Give vnetCidr and subnetCidr, or subnetId alone.",
+                keys="vnetCidr, subnetCidr, subnetId",
+            )
+        return self
+
+
+class AksCluster(Model):
+    """An AKS cluster owned by this stack."""
+
+    kind: Literal["aks"]
+    name: AzureName
+    location: Annotated[
+        str, matches(r"[a-z0-9]+", "Azure regions are lower case without blanks.", "Write a region such as `eastus`.")
+    ]
+    version: KubernetesVersion | None = None
+    resource_group: ResourceGroup | None = None
+    system_pool: SystemPool = Field(default_factory=lambda: SystemPool.model_validate({}))
+    network: Network | None = None
+    upgrade_channel: Literal["none", "patch", "stable", "rapid", "node-image"] = "none"
+    tier: Literal["Free", "Standard", "Premium"] = "Free"
+    protect: bool = False
+    tags: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _channel(self) -> AksCluster:
+        if self.upgrade_channel in ("patch", "stable", "rapid") and self.version and self.version.count(".") == 2:
+            raise refuse(
+                "GF110",
+                "The channel moves the patch version; an exact one here would move it back at the next `pulumi up`.",
+                f'Write version: "{self.version.rpartition(".")[0]}".',
+                keys="version, upgradeChannel",
+            )
+        return self
+
+
+class KubeconfigRef(Model):
+    """Where the kubeconfig is: a file on the machine that runs `pulumi`, or the secret `gpufleet:kubeconfig`."""
+
+    path: str | None = Field(default=None, min_length=1)
+    secret: bool = False
+    context: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> KubeconfigRef:
+        if (self.path is None) == (not self.secret):
+            raise refuse(
+                "GF110", "The kubeconfig comes from one place.", "Give path, or secret: true.", keys="path, secret"
+            )
+        return self
+
+
+Distribution = Literal["kubeadm", "k3s", "rke2", "microk8s"]
+
+
+class ExistingCluster(Model):
+    """A cluster that exists already; the stack owns only what it puts into it.
+
+    `site` names the cluster for ever (the Kubernetes provider's cluster identifier): with it, a changed kubeconfig
+    never replaces what is deployed.
+    """
+
+    kind: Literal["existing"]
+    name: DnsLabel
+    site: DnsLabel | None = None
+    kubeconfig: KubeconfigRef
+    distribution: Distribution = "kubeadm"
+    version: KubernetesVersion | None = None
+    protect: bool = False
+
+
+Cluster = AksCluster | ExistingCluster
+CLUSTER_KINDS = {"aks": AksCluster, "existing": ExistingCluster}
+
+__all__ = ["CLUSTER_KINDS", "AksCluster", "AsTuple", "Autoscale", "Cluster", "ExistingCluster", "KubeconfigRef"]

@@ -1,0 +1,39 @@
+"""The whole stack file as one frozen model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from infra.config.base import AsTuple, Model
+from infra.config.cluster import AksCluster, Cluster, ExistingCluster
+from infra.config.pools import AksPool, NodePool, Pool
+from infra.config.software import ProfileName, Route, SharingProfile, Team
+
+
+class _Stack(Model):
+    stack: Route
+    sharing: dict[ProfileName, SharingProfile] = Field(default_factory=dict)
+    teams: Annotated[tuple[Team, ...], AsTuple] = ()
+    acknowledge: dict[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
+
+
+class AksStack(_Stack):
+    """A stack that makes its own AKS cluster."""
+
+    cluster: AksCluster
+    pools: Annotated[tuple[AksPool, ...], AsTuple] = Field(min_length=1)
+
+
+class ExistingStack(_Stack):
+    """A stack on a cluster that exists."""
+
+    cluster: ExistingCluster
+    pools: Annotated[tuple[NodePool, ...], AsTuple] = Field(min_length=1)
+
+
+Stack = AksStack | ExistingStack
+STACK_KINDS: dict[str, type[AksStack] | type[ExistingStack]] = {"aks": AksStack, "existing": ExistingStack}
+
+__all__ = ["STACK_KINDS", "AksStack", "Cluster", "ExistingStack", "Pool", "Stack"]

@@ -1,0 +1,247 @@
+"""Reading a stack file: values as Pulumi will see them, and the line of every value.
+
+Pulumi reads stack files with a YAML 1.2 reader that keeps some habits of YAML 1.1; other readers of the same text
+(editors, Ansible) differ from it. Scalars on which readers differ are refused, so that one text has one meaning.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from infra.config.diagnostics import Diagnostic, closest_match, diagnostic
+
+NAMESPACE = "gpufleet"
+SECTIONS = ("cluster", "pools", "stack", "sharing", "teams", "acknowledge", "kubeconfig")
+#: Sections that may be a Pulumi secret (`pulumi config set --secret gpufleet:<key>`).
+SECRET_SECTIONS = ("kubeconfig",)
+
+PathParts = tuple[str | int, ...]
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
+#: Plain scalars that YAML 1.1 and 1.2 readers take for different things.
+_AMBIGUOUS = re.compile(
+    r"""(?ix) y|n|yes|no|on|off                      # booleans in 1.1, words in 1.2
+    | [-+]?0[0-9_]+ | 0o[0-7_]+ | 0x[0-9a-f_]+ | 0b[01_]+   # octal, hexadecimal, binary
+    | [-+]?[0-9][0-9_]*_[0-9_]*(\.[0-9_]*)?          # digits with underscores
+    | [-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?          # base 60
+    | [0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?       # dates
+    | [-+]?\.(inf|nan)
+    """
+)
+
+
+class SecretText:
+    """Stands for a value that must not be seen; the engine knows the text, the plan only that there is one."""
+
+    def __repr__(self) -> str:
+        return "[secret]"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Raw configuration by section, and where each value stands."""
+
+    data: Mapping[str, Any] = field(default_factory=dict)
+    lines: Mapping[PathParts, int] = field(default_factory=dict)
+    file: str | None = None
+
+    def locate(self, found: Diagnostic) -> Diagnostic:
+        """Adds file and line to a diagnostic by its path; the nearest enclosing value where the place is absent."""
+        if self.file is None or found.file is not None:
+            return found
+        parts = split_path(found.path)
+        while parts and parts not in self.lines:
+            parts = parts[:-1]
+        return replace(found, file=self.file, line=self.lines.get(parts))
+
+
+def split_path(path: str) -> PathParts:
+    """`pools[1].labels["a.b/c"]` -> ("pools", 1, "labels", "a.b/c")."""
+    parts: list[str | int] = []
+    for match in re.finditer(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)', path):
+        quoted, index, word = match.groups()
+        parts.append(json.loads(f'"{quoted}"') if quoted is not None else int(index) if index is not None else word)
+    return tuple(parts)
+
+
+def join_path(parts: PathParts) -> str:
+    """The inverse of `split_path`."""
+    text = ""
+    for part in parts:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif re.fullmatch(r"[\w-]+", part):
+            text += f".{part}" if text else part
+        else:
+            text += f"[{json.dumps(part, ensure_ascii=False)}]"
+    return text
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.lines: dict[PathParts, int] = {}
+        self.found: list[Diagnostic] = []
+
+    def scalar(self, node: yaml.ScalarNode, path: PathParts) -> Any:
+        text: str = node.value
+        if node.style in ("'", '"', "|", ">"):
+            return text
+        if node.tag not in (
+            "tag:yaml.org,2002:" + t for t in ("str", "int", "float", "bool", "null", "timestamp", "value", "merge")
+        ):
+            self.found.append(diagnostic("GF006", join_path(path), value=node.tag))
+            return text
+        if _AMBIGUOUS.fullmatch(text):
+            self.found.append(diagnostic("GF004", join_path(path), value=text))
+            return text
+        if text in ("", "~", "null", "Null", "NULL"):
+            return None
+        if text in ("true", "True", "TRUE", "false", "False", "FALSE"):
+            return text.lower() == "true"
+        if _INT.match(text):
+            return int(text)
+        if _FLOAT.match(text):
+            return float(text)
+        return text
+
+    def value(self, node: yaml.Node, path: PathParts, seen: tuple[yaml.Node, ...] = ()) -> Any:
+        self.lines.setdefault(path, node.start_mark.line + 1)
+        if node in seen:
+            self.found.append(diagnostic("GF006", join_path(path), value="an alias that contains itself"))
+            return None
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, (*path, i), (*seen, node)) for i, item in enumerate(node.value)]
+        out: dict[str, Any] = {}
+        for key_node, item in node.value:
+            key = key_node.value
+            if not isinstance(key_node, yaml.ScalarNode) or key == "<<":
+                self.found.append(diagnostic("GF006", join_path(path), value="a key that is not plain text"))
+                continue
+            here = (*path, key)
+            if key in out:
+                self.lines[here] = key_node.start_mark.line + 1
+                self.found.append(diagnostic("GF005", join_path(here), value=key))
+                continue
+            self.lines[here] = key_node.start_mark.line + 1
+            out[key] = self.value(item, here, (*seen, node))
+        return out
+
+
+def _secrets(data: dict[str, Any], found: list[Diagnostic]) -> dict[str, Any]:
+    """Replaces `{secure: ...}` by a marker where a secret may stand and refuses it elsewhere."""
+
+    def walk(value: Any, path: PathParts) -> Any:
+        if isinstance(value, dict):
+            if set(value) == {"secure"}:
+                if len(path) == 1 and path[0] in SECRET_SECTIONS:
+                    return SecretText()
+                found.append(diagnostic("GF008", join_path(path), allowed=SECRET_SECTIONS))
+                return None
+            return {k: walk(v, (*path, k)) for k, v in value.items()}
+        if isinstance(value, list):
+            return [walk(v, (*path, i)) for i, v in enumerate(value)]
+        return value
+
+    out = {k: walk(v, (k,)) for k, v in data.items()}
+    for key in SECRET_SECTIONS:
+        if isinstance(out.get(key), str):
+            found.append(diagnostic("GF007", key))
+            out[key] = SecretText()
+    return out
+
+
+def parse(text: str, file: str | None = None) -> tuple[Source, list[Diagnostic]]:
+    """Reads the text of a stack file.
+
+    Returns:
+        The values of the `gpufleet:` keys without the prefix, with their lines, and what is wrong with the text.
+        Keys of other namespaces belong to other providers and are left alone.
+    """
+    reader = _Reader()
+    try:
+        documents = list(yaml.compose_all(text, Loader=_LOADER))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        problem = str(getattr(error, "problem", None) or error)
+        syntax = diagnostic("GF001", "", value=problem)
+        return Source(file=file), [replace(syntax, file=file, line=mark.line + 1 if mark else None)]
+    except ValueError as error:  # characters that no YAML text may hold
+        return Source(file=file), [replace(diagnostic("GF001", "", value=str(error)), file=file)]
+    found: list[Diagnostic] = []
+    root = documents[0] if documents else None
+    if len(documents) > 1 or not isinstance(root, yaml.MappingNode):
+        return Source(file=file), [replace(diagnostic("GF002", ""), file=file, line=1)]
+    config = next((v for k, v in root.value if k.value == "config"), None)
+    data: dict[str, Any] = {}
+    if config is None or not isinstance(config, yaml.MappingNode):
+        found.append(replace(diagnostic("GF002", ""), file=file, line=root.start_mark.line + 1))
+        config = yaml.MappingNode("tag:yaml.org,2002:map", [], root.start_mark, root.end_mark)
+    for key_node, item in config.value:
+        prefix, _, key = str(key_node.value).partition(":")
+        if prefix != NAMESPACE:
+            near = closest_match(prefix, [NAMESPACE])
+            if near and prefix.lower() != "azure-native":
+                unknown = diagnostic("GF003", "", value=key_node.value, allowed=[f"{NAMESPACE}:{s}" for s in SECTIONS])
+                found.append(replace(unknown, file=file, line=key_node.start_mark.line + 1))
+            continue
+        if key in data:
+            reader.found.append(diagnostic("GF005", key, value=key_node.value))
+            continue
+        reader.lines[(key,)] = key_node.start_mark.line + 1
+        data[key] = reader.value(item, (key,))
+    found += reader.found
+    data = _secrets(data, found)
+    source = Source(data=data, lines=reader.lines, file=file)
+    return source, [source.locate(d) for d in found]
+
+
+def read_file(path: Path, shown_as: str | None = None) -> tuple[Source, list[Diagnostic]]:
+    """Reads a stack file from disk.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        return Source(file=shown_as or str(path)), [
+            replace(diagnostic("GF001", "", value=f"not UTF-8: {error.reason}"), file=shown_as or str(path))
+        ]
+    return parse(text, shown_as or str(path))
+
+
+def from_engine(config: Mapping[str, str], secret_keys: frozenset[str], file: Path | None) -> Source:
+    """The configuration as the Pulumi engine hands it over (`namespace:key` -> text, objects as JSON).
+
+    The engine's values count (they include `--config` overrides); the file gives lines only. Secrets stay markers:
+    the program asks the engine for them where they are used.
+    """
+    data: dict[str, Any] = {}
+    for full, value in config.items():
+        prefix, _, key = full.partition(":")
+        if prefix != NAMESPACE:
+            continue
+        if key in SECRET_SECTIONS:
+            data[key] = SecretText()
+            continue
+        try:
+            data[key] = json.loads(value)
+        except ValueError:
+            data[key] = value
+    lines: Mapping[PathParts, int] = {}
+    shown = None
+    if file is not None and file.is_file():
+        lines = read_file(file)[0].lines
+        shown = f"{file.parent.name}/{file.name}"
+    return Source(data=data, lines=lines, file=shown)

@@ -1,0 +1,303 @@
+"""From raw values to the frozen model, with every problem of shape found in one pass.
+
+Where values are wrong, they are reported and then left out, so that the rules of the plan can still look at the rest:
+a stack file with ten errors shows all ten. A model made that way is marked incomplete and is never deployed.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from infra.config.diagnostics import Diagnostic, closest_match, diagnostic
+from infra.config.model import STACK_KINDS, Stack
+from infra.config.source import PathParts, Source, join_path, split_path
+
+_ROUNDS = 8
+_SECTIONS_OF_MODEL = ("cluster", "pools", "stack", "sharing", "teams", "acknowledge")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The outcome of reading: `stack` is None when not even a part of it can be understood."""
+
+    source: Source
+    stack: Stack | None
+    found: tuple[Diagnostic, ...] = ()
+    #: positions in the file of the list items that are left, by section
+    positions: dict[str, list[int]] = field(default_factory=dict)
+    complete: bool = True
+
+    def place(self, found: Diagnostic) -> Diagnostic:
+        """Gives a diagnostic about the model its place in the file."""
+        parts = split_path(found.path)
+        if len(parts) > 1 and isinstance(parts[1], int) and parts[0] in self.positions:
+            kept = self.positions[str(parts[0])]
+            if parts[1] < len(kept):
+                found = replace(found, path=join_path((parts[0], kept[parts[1]], *parts[2:])))
+        return self.source.locate(found)
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    """The models that an annotation allows, looking through Annotated and unions."""
+    if get_origin(annotation) is Annotated:
+        return _models(get_args(annotation)[0])
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, type(int | str)):
+        return [m for a in get_args(annotation) for m in _models(a)]
+    return []
+
+
+def _tag(model: type[BaseModel]) -> str | None:
+    for name in ("kind", "strategy"):
+        info = model.model_fields.get(name)
+        if info is not None and get_args(info.annotation):
+            return str(get_args(info.annotation)[0])
+    return None
+
+
+def _aliases(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {info.alias or name: info for name, info in model.model_fields.items()}
+
+
+def _walk(model: type[BaseModel], loc: PathParts) -> tuple[PathParts, type[BaseModel] | None]:
+    """Takes union tags out of a pydantic location; also the model at its end, where it is one."""
+    path: list[str | int] = []
+    here: Any = model
+    for part in loc:
+        if part == "[key]":
+            continue
+        options = _models(here)
+        if len(options) > 1:
+            chosen = [m for m in options if _tag(m) == part]
+            if chosen:
+                here = chosen[0]
+                continue
+        path.append(part)
+        if options:
+            info = _aliases(options[0]).get(str(part))
+            here = info.annotation if info else None
+            continue
+        args = [a for a in get_args(here) if a is not type(None)]
+        if get_origin(here) is Annotated:
+            args = list(get_args(get_args(here)[0]))
+        if get_origin(here) in (Union, type(int | str)):
+            inner = [a for a in args if get_args(a)]
+            args = list(get_args(inner[0])) if inner else []
+        here = (args[-1] if args[-1] is not Ellipsis else args[0]) if args else None
+    found = _models(here)
+    return tuple(path), found[0] if len(found) == 1 else None
+
+
+_TYPES = {
+    "string_type": ("text", "Quote it."),
+    "int_type": ("a whole number", "Write it without quotes and without a point."),
+    "int_from_float": ("a whole number", "Write it without a point."),
+    "float_type": ("a number", "Write it without quotes."),
+    "bool_type": ("true or false", "Write true or false without quotes."),
+    "tuple_type": ("a list", "Write it as a YAML list: [a, b]."),
+    "dict_type": ("a map", "Write it as a YAML map: {{key: value}}."),
+    "model_type": ("a map", "Write it as a YAML map: {{key: value}}."),
+    "model_attributes_type": ("a map", "Write it as a YAML map: {{key: value}}."),
+}
+_RANGES = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
+
+
+def _at(data: Any, path: PathParts) -> Any:
+    for part in path:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def _explain(error: Any, top: type[BaseModel], data: Any) -> Diagnostic:
+    """One pydantic error as a diagnostic."""
+    kind, ctx = error["type"], dict(error.get("ctx") or {})
+    path, _ = _walk(top, error["loc"])
+    where, value = join_path(path), error["input"]
+    last = str(path[-1]) if path else ""
+    if kind.startswith("GF"):
+        shown = {} if isinstance(value, BaseModel) else {"value": value}
+        return diagnostic(kind, where, **shown, **ctx)
+    if kind == "extra_forbidden":
+        _, parent = _walk(top, error["loc"][:-1])
+        allowed = sorted(_aliases(parent)) if parent else []
+        return replace(diagnostic("GF101", where, value=last, allowed=allowed, key=last), value=last)
+    if kind == "missing":
+        return diagnostic("GF102", where, key=last, why=f"`{last}` has no default.")
+    if kind in ("literal_error", "enum"):
+        names = [w.strip().strip("'") for w in str(ctx.get("expected", "")).replace(" or ", ",").split(",")]
+        return diagnostic("GF103", where, value=value, allowed=names, why="Other values mean nothing here.")
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        tag = str(ctx.get("discriminator", "'kind'")).strip("'")
+        options = _union_tags(top, error["loc"])
+        inside = join_path((*path, tag))
+        if kind == "union_tag_not_found":
+            missing = diagnostic("GF102", inside, key=tag, why=f"`{tag}` decides which other keys are allowed.")
+            return replace(missing, allowed=tuple(options))
+        return diagnostic(
+            "GF103",
+            inside,
+            value=ctx.get("tag", ""),
+            allowed=options,
+            why=f"`{tag}` decides which other keys are allowed.",
+        )
+    if kind in _RANGES:
+        word = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}[_RANGES[kind]]
+        return diagnostic("GF105", where, value=value, why=f"It is {word} {ctx[_RANGES[kind]]}.")
+    if kind in ("too_short", "string_too_short"):
+        return diagnostic("GF105", where, value=value, why="It may not be empty.")
+    if kind in ("too_long", "string_too_long"):
+        return diagnostic("GF105", where, value=value, why=f"It has at most {ctx.get('max_length')} characters.")
+    want, hint = _TYPES.get(kind, (error["msg"], "Correct the value."))
+    if kind == "string_type" and isinstance(value, float) and "ersion" in last:
+        hint = f'Quote it: "{value}"; without quotes 1.30 would read as 1.3.'
+    if isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False)
+    return diagnostic("GF104", where, value=value, why=f"This is {want}.", hint=hint.replace("{{", "{").replace("}}", "}"))
+
+
+def _explain_all(details: list[Any], top: type[BaseModel], data: Any) -> list[Diagnostic]:
+    """All errors, without those that only follow from another one of the same list."""
+    found = [_explain(e, top, data) for e in details]
+    misspelt = {
+        join_path((*split_path(d.path)[:-1], d.closest)) for d in found if d.code == "GF101" and d.closest is not None
+    }
+    return [d for d in found if not (d.code == "GF102" and d.path in misspelt)]
+
+
+def _union_tags(top: type[BaseModel], loc: PathParts) -> list[str]:
+    here: Any = top
+    for part in loc:
+        options = _models(here)
+        if options:
+            info = _aliases(options[0]).get(str(part))
+            if info is None:
+                return []
+            here = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+        else:
+            args = get_args(here)
+            here = args[-1] if args else None
+    return sorted(t for m in _models(here) if (t := _tag(m)))
+
+
+def _remove(data: Any, top: type[BaseModel], error: Any) -> None:
+    """Leaves out what an error is about; list items become None and are dropped at the end of a round."""
+    path = _walk(top, error["loc"])[0]
+    if error["type"] == "GF110" and "." not in str((error.get("ctx") or {}).get("keys", ".")):
+        container = _at(data, path)
+        keys = [k.strip() for k in error["ctx"]["keys"].split(",")]
+        if isinstance(container, dict) and any(k in container for k in keys):
+            for key in keys:
+                container.pop(key, None)
+            return
+    if error["type"] == "union_tag_invalid":
+        discriminator = error["ctx"]["discriminator"].strip("'")
+        union = _at(data, path)
+        near = closest_match(error["ctx"]["tag"], _union_tags(top, error["loc"]))
+        if near is not None:
+            union[discriminator] = near
+            return
+    target = path[:-1] if error["type"] == "missing" else path
+    if not target:
+        return
+    parent = _at(data, target[:-1])
+    if isinstance(parent, dict) and target[-1] == "name" and len(target) == 3 and error["type"] != "missing":
+        parent["name"] = f"unnamed{target[1]}"  # the rest of the item can still be looked at
+    elif isinstance(parent, dict):
+        parent.pop(target[-1], None)
+    elif isinstance(parent, list) and isinstance(target[-1], int) and target[-1] < len(parent):
+        parent[target[-1]] = None
+
+
+def _drop_empty(data: Any, positions: dict[str, list[int]]) -> None:
+    for section, value in data.items():
+        if section in positions and isinstance(value, list):
+            kept = [i for i, item in enumerate(value) if item is not None]
+            positions[section] = [positions[section][i] for i in kept]
+            data[section] = [value[i] for i in kept]
+    _drop_inner(data)
+
+
+def _drop_inner(value: Any) -> None:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in list(items):
+        if isinstance(item, list):
+            item[:] = [x for x in item if x is not None]
+        _drop_inner(item)
+
+
+def _kind(data: dict[str, Any]) -> tuple[str, list[Diagnostic]]:
+    """The kind of cluster, which decides what a pool is; a guess from the pools where it is not stated."""
+    cluster = data.get("cluster")
+    kind = cluster.get("kind") if isinstance(cluster, dict) else None
+    if isinstance(kind, str) and kind in STACK_KINDS:
+        return kind, []
+    pools = data.get("pools")
+    first = pools[0] if isinstance(pools, list) and pools else None
+    guess = "existing" if isinstance(first, dict) and "vmSize" not in first else "aks"
+    if not isinstance(cluster, dict) or kind is not None and not isinstance(kind, str):
+        return guess, []  # the model says it
+    why = "It decides whether the stack makes a cluster or takes one on."
+    if kind is None:
+        return guess, [
+            replace(diagnostic("GF102", "cluster.kind", key="kind", why=why), allowed=tuple(sorted(STACK_KINDS)))
+        ]
+    return guess, [diagnostic("GF103", "cluster.kind", value=kind, allowed=sorted(STACK_KINDS), why=why)]
+
+
+def validate(source: Source, read: list[Diagnostic]) -> Loaded:
+    """Checks the shape of all sections.
+
+    Returns:
+        The model of what is right, and one diagnostic for each thing that is wrong. Diagnostics of `read` come first.
+    """
+    found = list(read)
+    raw = dict(source.data)
+    for section in raw:
+        if section not in (*_SECTIONS_OF_MODEL, "kubeconfig"):
+            found.append(
+                replace(
+                    diagnostic("GF101", section, value=section, allowed=_SECTIONS_OF_MODEL, key=f"gpufleet:{section}"),
+                    closest=closest_match(section, _SECTIONS_OF_MODEL),
+                )
+            )
+    data = {k: copy.deepcopy(raw[k]) for k in _SECTIONS_OF_MODEL if k in raw}
+    if not data and not any(d.code in ("GF001", "GF002") for d in found):
+        found.append(diagnostic("GF002", ""))
+    kind, about_kind = _kind(data)
+    found += about_kind
+    if about_kind:
+        data["cluster"]["kind"] = kind
+    top = STACK_KINDS[kind]
+    positions = {s: list(range(len(v))) for s in ("pools", "teams") if isinstance(v := data.get(s), list)}
+    stack: Stack | None = None
+    reported = bool(found)
+    if not any(d.code in ("GF001", "GF002") for d in found):
+        for round_ in range(_ROUNDS):
+            try:
+                stack = top.model_validate(data)
+                break
+            except ValidationError as failure:
+                details = [
+                    e
+                    for e in failure.errors(include_url=False)
+                    if not (e["type"] == "too_short" and len(e["input"]) > 0)  # its items are reported one by one
+                ]
+                if round_ == 0:
+                    found += _explain_all(details, top, data)
+                    reported = True
+                for e in details:
+                    _remove(data, top, e)
+                _drop_empty(data, positions)
+    loaded = Loaded(source, stack, (), positions, complete=not reported)
+    placed = tuple(source.locate(d) for d in found)
+    return replace(loaded, found=placed)

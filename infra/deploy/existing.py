@@ -1,0 +1,74 @@
+"""A cluster that exists: its kubeconfig, and the labels and taints of its nodes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pulumi
+import pulumi_kubernetes as k8s
+
+from infra.config.cluster import KubeconfigRef
+from infra.config.pools import NodePool
+from infra.deploy.options import InCluster
+from infra.plan.compile import PoolPlan
+from infra.plan.taints import parse_taint
+
+#: Overrides `cluster.kubeconfig.path`, for runners that keep the file elsewhere.
+KUBECONFIG_ENV = "GPUFLEET_KUBECONFIG"
+
+
+def kubeconfig(ref: KubeconfigRef, root: Path) -> pulumi.Output[str]:
+    """The text of the kubeconfig, secret from here on.
+
+    Raises:
+        pulumi.RunError: the file cannot be read; the message names the path, never the content.
+    """
+    if ref.secret:
+        return pulumi.Config("gpufleet").require_secret("kubeconfig")
+    path = Path(os.environ.get(KUBECONFIG_ENV) or root / Path(ref.path or "").expanduser())
+    try:
+        return pulumi.Output.secret(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise pulumi.RunError(
+            f"The kubeconfig of the cluster cannot be read: {path}: {reason}. Correct cluster.kubeconfig.path in the"
+            f" stack file, or set {KUBECONFIG_ENV}."
+        ) from None
+
+
+class Nodes(pulumi.ComponentResource):
+    """Labels and taints of the nodes that pools list by host name.
+
+    Patches own their fields only, and give them back when they go. Kubernetes keeps `spec.taints` as one list with
+    one owner, so a pool without taints leaves that field alone.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        pools: tuple[tuple[NodePool, PoolPlan], ...],
+        cluster: InCluster,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("gpufleet:existing:Nodes", name, {}, opts)
+        self.patches: dict[str, pulumi.Resource] = {}
+        for spec, plan in pools:
+            for node in sorted(spec.hosts):
+                self.patches[node] = self._patch(node, plan, cluster)
+        self.register_outputs({"nodes": sorted(self.patches)})
+
+    def _patch(self, node: str, plan: PoolPlan, cluster: InCluster) -> pulumi.Resource:
+        taints = [parse_taint(t) for t in plan.taints]
+        return k8s.core.v1.NodePatch(
+            f"node-{node}",
+            metadata=k8s.meta.v1.ObjectMetaPatchArgs(
+                name=node, labels=plan.labels, annotations={"pulumi.com/patchForce": "true"}
+            ),
+            spec=k8s.core.v1.NodeSpecPatchArgs(
+                taints=[k8s.core.v1.TaintPatchArgs(key=t.key, value=t.value or None, effect=t.effect) for t in taints]
+            )
+            if taints
+            else None,
+            opts=cluster.options(self),
+        )

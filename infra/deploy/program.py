@@ -1,0 +1,126 @@
+"""The Pulumi program in words: configuration -> plan -> resources. Nothing is decided here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pulumi
+import pulumi_kubernetes as k8s
+
+from infra.config.diagnostics import Diagnostic, Severity, errors, summary, text
+from infra.config.model import AksStack, ExistingStack
+from infra.config.pools import AksPool, NodePool
+from infra.deploy.options import InCluster
+from infra.plan.compile import Plan
+from infra.stackfile import Compiled, compile_engine
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run() -> None:
+    """Entry of `__main__.py`.
+
+    Raises:
+        pulumi.RunError: there are errors; all of them have been printed, and no resource was registered.
+    """
+    stack = pulumi.get_stack()
+    root = Path(pulumi.runtime.get_root_directory() or ROOT)
+    file = root / "stacks" / f"Pulumi.{stack}.yaml"
+    config = dict(pulumi.runtime.config.CONFIG)
+    compiled = compile_engine(stack, config, frozenset(), file)
+    tell(compiled.found)
+    if compiled.failed or compiled.plan is None:
+        raise pulumi.RunError(f"{stack}: {summary(errors(compiled.found))}. Nothing was changed.")
+    deploy(compiled, root)
+
+
+def tell(found: tuple[Diagnostic, ...]) -> None:
+    """Prints each diagnostic once, as Pulumi diagnostics of its severity."""
+    say = {Severity.ERROR: pulumi.log.error, Severity.WARNING: pulumi.log.warn, Severity.NOTE: pulumi.log.info}
+    for d in found:
+        if d.acknowledged is None:
+            say[d.severity](text(d))
+
+
+def deploy(compiled: Compiled, root: Path) -> None:
+    """Registers the resources of a plan without errors."""
+    stack, plan = compiled.stack, compiled.plan
+    if stack is None or plan is None:
+        raise ValueError("only a plan without errors is deployed")
+    before: list[pulumi.Resource] = []
+    cluster: pulumi.Resource | None = None
+    if isinstance(stack, AksStack):
+        from infra.deploy.agent_pools import AgentPools
+        from infra.deploy.aks import Aks
+
+        made = Aks(stack.cluster.name, stack.cluster)
+        cluster = made.cluster
+        pairs = tuple((s, p) for s, p in zip(stack.pools, plan.pools, strict=True) if isinstance(s, AksPool))
+        pools = AgentPools(f"{stack.cluster.name}-pools", made, pairs)
+        before += list(pools.pools.values())
+        provider = k8s.Provider(
+            "cluster",
+            kubeconfig=made.kubeconfig,
+            cluster_identifier=made.cluster_id,
+            enable_server_side_apply=True,
+            opts=pulumi.ResourceOptions(parent=made),
+        )
+        inside = InCluster(provider, cluster, stack.cluster.protect)
+        pulumi.export("kubeconfig", made.kubeconfig)
+        pulumi.export("clusterId", made.cluster_id)
+    else:
+        inside = _existing(stack, plan, root, before)
+    _software(plan, inside, before)
+    for team in plan.teams:
+        from infra.deploy.teams import Team
+
+        Team(f"team-{team.name}", team, inside)
+    _outputs(plan)
+
+
+def _existing(stack: ExistingStack, plan: Plan, root: Path, before: list[pulumi.Resource]) -> InCluster:
+    from infra.deploy.existing import Nodes, kubeconfig
+
+    spec = stack.cluster
+    provider = k8s.Provider(
+        "cluster",
+        kubeconfig=kubeconfig(spec.kubeconfig, root),
+        context=spec.kubeconfig.context,
+        cluster_identifier=plan.cluster["identifier"],
+        enable_server_side_apply=True,
+    )
+    inside = InCluster(provider, None, spec.protect)
+    pairs = tuple(
+        (s, p) for s, p in zip(stack.pools, plan.pools, strict=True) if isinstance(s, NodePool) and s.hosts
+    )
+    if pairs:
+        before.append(Nodes("nodes", pairs, inside))
+    return inside
+
+
+def _software(plan: Plan, inside: InCluster, before: list[pulumi.Resource]) -> None:
+    if plan.plugin:
+        from infra.deploy.plugin import DevicePlugin
+
+        DevicePlugin("device-plugin", plan.plugin, inside, before)
+    if plan.operator:
+        from infra.deploy.operator import GpuOperator
+
+        GpuOperator("gpu-operator", plan.operator, inside, before)
+
+
+def _outputs(plan: Plan) -> None:
+    pulumi.export(
+        "pools",
+        {
+            p.name: {
+                "eachNodeOffers": p.node.resources,
+                "sharing": p.profile,
+                "driver": p.driver_owner,
+                "taints": list(p.taints),
+                **({"azureName": p.azure_name} if p.azure_name else {"nodes": list(p.nodes)}),
+            }
+            for p in plan.pools
+        },
+    )
+    pulumi.export("teams", {t.name: {"namespace": t.namespace, "quota": t.quota} for t in plan.teams})

@@ -1,0 +1,60 @@
+"""What the catalogue knows about the hardware of a pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from infra.catalog import AzureSize, GpuModel, azure_size, azure_sizes, gpu_model, gpu_models
+from infra.config.diagnostics import Diagnostic, diagnostic
+from infra.config.pools import AksPool, Pool
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Hardware of one node of a pool; None is unknown. Memory in GiB per schedulable device."""
+
+    gpus: int | None
+    model: GpuModel | None
+    memory_gib: float | None
+    size: AzureSize | None = None
+
+
+def pool_facts(pool: Pool) -> Facts:
+    """Looks a pool up; what the catalogue does not know stays None."""
+    if isinstance(pool, AksPool):
+        size = azure_size(pool.vm_size)
+        if size is None:
+            return Facts(None, None, None)
+        model = gpu_model(size.gpu) if size.gpu else None
+        return Facts(size.gpus_schedulable, model, size.memory_gib_per_gpu, size)
+    model = gpu_model(pool.gpu)
+    return Facts(pool.gpus_per_node, model, float(model.memory_gib) if model and model.memory_gib else None)
+
+
+def check_hardware(pool: Pool, path: str) -> list[Diagnostic]:
+    """Sizes and models that the product cannot serve, or knows too little about."""
+    if isinstance(pool, AksPool):
+        return _check_size(pool, path)
+    if gpu_model(pool.gpu) is None:
+        return [diagnostic("GF231", f"{path}.gpu", value=pool.gpu, allowed=sorted(gpu_models()))]
+    return []
+
+
+def _check_size(pool: AksPool, path: str) -> list[Diagnostic]:
+    where, size = f"{path}.vmSize", azure_size(pool.vm_size)
+    usable = [s.size for s in azure_sizes().values() if s.status in ("supported", "unverified")]
+    if size is None:
+        return [diagnostic("GF230", where, value=pool.vm_size, allowed=usable)]
+    found = []
+    if size.size != pool.vm_size:
+        found.append(diagnostic("GF230", where, value=pool.vm_size, allowed=[size.size]))
+    if size.driver_family == "amd":
+        found.append(diagnostic("GF232", where, value=size.size, why="It carries AMD GPUs; NVIDIA's stack is of no use there."))
+    elif size.status == "unsupported":
+        found.append(diagnostic("GF232", where, value=size.size, why=size.note or "Azure does not offer it any more."))
+    elif size.status == "retiring":
+        found.append(diagnostic("GF233", where, value=size.size))
+    elif size.status == "unverified":
+        unknown = "its number of GPUs" if size.gpus_schedulable is None else "some of its facts"
+        found.append(diagnostic("GF234", where, value=size.size, unknown=unknown, source=size.source))
+    return found

@@ -1,0 +1,33 @@
+"""Names and labels that gpufleet gives to things, in one place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+#: Every node of a pool carries this label; its value is the pool's name in the stack file.
+POOL_LABEL = "gpufleet.dev/pool"
+#: Objects carry the sharing profile that they serve.
+PROFILE_LABEL = "gpufleet.dev/profile"
+MANAGED_BY = {"app.kubernetes.io/managed-by": "gpufleet"}
+
+#: Read by the operator's config-manager on each node (reference: NVIDIA/k8s-device-plugin cmd/config-manager).
+OPERATOR_CONFIG_LABEL = "nvidia.com/device-plugin.config"
+DEPLOY_LABEL = "nvidia.com/gpu.deploy."
+
+#: The profile of pools that name none; also the operator's explicit default.
+UNSHARED = "unshared"
+
+GENERATION_LENGTH = 4
+
+
+def content_hash(content: Any, length: int = 8) -> str:
+    """Hexadecimal hash of JSON-like content; the same for the same content, whatever the order of its keys."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
+
+
+def config_map_name(profile: str, data: dict[str, str]) -> str:
+    """`gpufleet-<profile>-<hash of data>`: a changed text is another object, so what mounts it rolls."""
+    return f"gpufleet-{profile}-{content_hash(data)}"

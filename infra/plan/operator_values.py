@@ -1,0 +1,158 @@
+"""The operator route: Helm values derived from the plan, and the ConfigMap with one key per profile."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from infra.catalog import component, distribution
+from infra.config.diagnostics import Diagnostic, diagnostic
+from infra.config.model import AksStack, Stack
+from infra.config.pools import NodePool
+from infra.config.software import OperatorRoute
+from infra.plan.driver_owner import operator_driver
+from infra.plan.names import OPERATOR_CONFIG_LABEL, UNSHARED, config_map_name
+from infra.plan.plugin_objects import ConfigMapPlan
+from infra.plan.sharing import Profile, plugin_config, serves
+from infra.plan.taints import Taint, pool_taints, tolerations
+
+RELEASE_NAME = "gpu-operator"
+#: The chart's own default toleration; kept, so that nodes outside the stack's pools are served as before.
+_CHART_TAINT = Taint("nvidia.com/gpu", "", "NoSchedule")
+#: Paths that the plan derives. A raw value there would contradict it.
+DERIVED_PATHS = (
+    "driver.enabled",
+    "driver.version",
+    "driver.kernelModuleType",
+    "toolkit.enabled",
+    "toolkit.env",
+    "operator.runtimeClass",
+    "devicePlugin.enabled",
+    "devicePlugin.config",
+    "gfd.enabled",
+    "mig.strategy",
+    "daemonsets.tolerations",
+    "nfd.enabled",
+    "node-feature-discovery.worker.tolerations",
+    "dcgmExporter.env",
+)
+
+
+@dataclass(frozen=True)
+class OperatorPlan:
+    """The Helm release. `chart` is a name in `repository`, or a path when `repository` is None; timeout in seconds."""
+
+    namespace: str
+    release: str
+    chart: str
+    repository: str | None
+    version: str
+    timeout_seconds: int
+    values: dict[str, Any]
+    config_map: ConfigMapPlan
+    default_profile: str
+
+
+def _set(values: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    for parent in parents:
+        values = values.setdefault(parent, {})
+    values[last] = value
+
+
+def _get(values: Any, path: str) -> Any:
+    for part in path.split("."):
+        if not isinstance(values, dict) or part not in values:
+            return None
+        values = values[part]
+    return values
+
+
+def operator_plan(stack: Stack, profiles: dict[str, Profile]) -> OperatorPlan:
+    """Raises TypeError when the stack is not on the operator route."""
+    route = stack.stack
+    if not isinstance(route, OperatorRoute):
+        raise TypeError("not the operator route")
+    data = {name: profile.config for name, profile in profiles.items()}
+    if UNSHARED not in data:
+        from infra.config.software import NoSharing
+
+        data[UNSHARED] = plugin_config(NoSharing(strategy="none"))
+    data = dict(sorted(data.items()))
+    config_map = ConfigMapPlan(config_map_name("sharing", data), data)
+    known = component("gpu-operator")
+    return OperatorPlan(
+        namespace=route.namespace,
+        release=RELEASE_NAME,
+        chart=route.chart.path or known.chart or RELEASE_NAME,
+        repository=None if route.chart.path else route.chart.repository or known.repository,
+        version=route.version or known.version,
+        timeout_seconds=route.timeout_seconds,
+        values=_values(stack, route, profiles, config_map),
+        config_map=config_map,
+        default_profile=UNSHARED,
+    )
+
+
+def _values(
+    stack: Stack, route: OperatorRoute, profiles: dict[str, Profile], config_map: ConfigMapPlan
+) -> dict[str, Any]:
+    values: dict[str, Any] = copy.deepcopy(route.values)
+    driver = operator_driver(stack)
+    closure = [t.as_dict() for t in tolerations({t for p in stack.pools for t in pool_taints(p)} | {_CHART_TAINT})]
+    _set(values, "driver.enabled", driver.driver)
+    if driver.version:
+        _set(values, "driver.version", driver.version)
+    if driver.kernel_module_type:
+        _set(values, "driver.kernelModuleType", driver.kernel_module_type)
+    _set(values, "toolkit.enabled", driver.toolkit)
+    if driver.toolkit:
+        name = "aks" if isinstance(stack, AksStack) else stack.cluster.distribution
+        known = distribution(name)
+        env = dict(known.operator_toolkit_env) if known else {}
+        _set(values, "toolkit.env", [{"name": k, "value": v} for k, v in sorted(env.items())])
+    _set(values, "operator.runtimeClass", driver.runtime_class)
+    _set(values, "devicePlugin.enabled", True)
+    _set(values, "devicePlugin.config", {"name": config_map.name, "default": UNSHARED})
+    _set(values, "gfd.enabled", True)
+    _set(values, "nfd.enabled", True)
+    # The plugin takes MIG_STRATEGY from the environment, so the chart's default `single` would beat the file.
+    _set(values, "mig.strategy", "none")
+    _set(values, "daemonsets.tolerations", closure)
+    _set(values, "node-feature-discovery.worker.tolerations", closure)
+    if any(p.replicas > 1 for p in profiles.values()):
+        # Without it the exporter shows one of the pods that share a GPU (NVIDIA/dcgm-exporter#151).
+        _set(values, "dcgmExporter.env", [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}])
+    if route.images.pull_secrets:
+        for part in ("operator", "driver", "toolkit", "devicePlugin", "gfd", "dcgmExporter"):
+            _set(values, f"{part}.imagePullSecrets", list(route.images.pull_secrets))
+    return values
+
+
+def config_labels(stack: Stack) -> dict[str, dict[str, str]]:
+    """Per pool, the label by which config-manager finds the pool's key."""
+    if not isinstance(stack.stack, OperatorRoute):
+        return {}
+    return {p.name: {OPERATOR_CONFIG_LABEL: p.sharing or UNSHARED} for p in stack.pools if serves(p)}
+
+
+def check_operator(stack: Stack) -> list[Diagnostic]:
+    """Raw values that the plan derives, and pools whose nodes nobody labels."""
+    route = stack.stack
+    if not isinstance(route, OperatorRoute):
+        return []
+    found = [
+        diagnostic("GF220", f"stack.values.{path}", value=_get(route.values, path))
+        for path in DERIVED_PATHS
+        if _get(route.values, path) is not None
+    ]
+    known = component("gpu-operator").version
+    if route.version and route.version != known:
+        found.append(diagnostic("GF221", "stack.version", value=route.version, known=known))
+    for i, pool in enumerate(stack.pools):
+        if isinstance(pool, NodePool) and pool.node_selector and serves(pool):
+            profile = pool.sharing or UNSHARED
+            if profile != UNSHARED and pool.node_selector.get(OPERATOR_CONFIG_LABEL) != profile:
+                found.append(diagnostic("GF222", f"pools[{i}].nodeSelector", value=pool.node_selector, profile=profile))
+    return found

@@ -1,0 +1,133 @@
+"""The standalone route: one DaemonSet and one ConfigMap per sharing profile, bound to the pools that use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from infra.catalog import component, distribution
+from infra.config.diagnostics import Diagnostic, diagnostic
+from infra.config.model import ExistingStack, Stack
+from infra.config.pools import AksPool, Pool
+from infra.config.software import PluginRoute
+from infra.plan.driver_owner import plugin_runtime_class
+from infra.plan.images import mirrored
+from infra.plan.names import POOL_LABEL, UNSHARED, config_map_name
+from infra.plan.sharing import Profile, serves
+from infra.plan.taints import pool_taints, tolerations
+
+CONFIG_KEY = "config.yaml"
+CONFIG_FOLDER = "/etc/gpufleet/device-plugin"
+
+
+@dataclass(frozen=True)
+class ConfigMapPlan:
+    """A ConfigMap whose name carries the hash of its data."""
+
+    name: str
+    data: dict[str, str]
+
+
+@dataclass(frozen=True)
+class DaemonSetPlan:
+    """The plugin for one profile. `affinity` holds node selector terms, any of which suffices."""
+
+    name: str
+    profile: str
+    pools: tuple[str, ...]
+    config_map: ConfigMapPlan
+    affinity: tuple[dict[str, Any], ...]
+    tolerations: tuple[dict[str, str], ...]
+    runtime_class: str | None
+    image: str
+
+
+@dataclass(frozen=True)
+class PluginPlan:
+    """Everything that the standalone route puts into the cluster. `runtime_class` is the one to create, if any."""
+
+    namespace: str
+    daemon_sets: tuple[DaemonSetPlan, ...]
+    runtime_class: str | None
+    pull_secrets: tuple[str, ...] = ()
+
+
+def affinity_terms(pools: Sequence[Pool]) -> tuple[dict[str, Any], ...]:
+    """Node selector terms that pick exactly the nodes of these pools."""
+    labelled = sorted(p.name for p in pools if isinstance(p, AksPool) or not p.node_selector)
+    terms: list[dict[str, Any]] = []
+    if labelled:
+        terms.append({"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": labelled}]})
+    for pool in sorted(pools, key=lambda p: p.name):
+        if not isinstance(pool, AksPool) and pool.node_selector:
+            terms.append(
+                {
+                    "matchExpressions": [
+                        {"key": k, "operator": "In", "values": [v]} for k, v in sorted(pool.node_selector.items())
+                    ]
+                }
+            )
+    return tuple(terms)
+
+
+def plugin_image(route: PluginRoute) -> str:
+    """The plugin's image, at the version and registry that the stack asks for."""
+    image = component("k8s-device-plugin").image or ""
+    if route.version:
+        image = f"{image.rpartition(':')[0]}:{route.version}"
+    return mirrored(image, route.images)
+
+
+def plugin_plan(stack: Stack, profiles: dict[str, Profile]) -> PluginPlan:
+    """Raises TypeError when the stack is not on the plugin route."""
+    route = stack.stack
+    if not isinstance(route, PluginRoute):
+        raise TypeError("not the plugin route")
+    by_profile: dict[str, list[Pool]] = {name: [] for name in profiles}
+    for pool in stack.pools:
+        if serves(pool):
+            by_profile[pool.sharing or UNSHARED].append(pool)
+    daemon_sets = []
+    for name, pools in by_profile.items():
+        data = {CONFIG_KEY: profiles[name].config}
+        taints = {t for pool in pools for t in pool_taints(pool)}
+        daemon_sets.append(
+            DaemonSetPlan(
+                name=f"gpufleet-plugin-{name}",
+                profile=name,
+                pools=tuple(sorted(p.name for p in pools)),
+                config_map=ConfigMapPlan(config_map_name(name, data), data),
+                affinity=affinity_terms(pools),
+                tolerations=tuple(t.as_dict() for t in tolerations(taints)),
+                runtime_class=plugin_runtime_class(pools),
+                image=plugin_image(route),
+            )
+        )
+    wanted = next((d.runtime_class for d in daemon_sets if d.runtime_class), None)
+    if wanted and isinstance(stack, ExistingStack):
+        known = distribution(stack.cluster.distribution)
+        if known is not None and known.runtime_class == wanted:
+            wanted = None  # the distribution brings it
+    return PluginPlan(route.namespace, tuple(daemon_sets), wanted, route.images.pull_secrets)
+
+
+def check_plugin(stack: Stack) -> list[Diagnostic]:
+    """Versions whose behaviour the prediction does not describe, and runtimes that one DaemonSet cannot serve."""
+    route = stack.stack
+    if not isinstance(route, PluginRoute):
+        return []
+    found = []
+    known = component("k8s-device-plugin").version
+    if route.version and route.version != known:
+        found.append(diagnostic("GF305", "stack.version", value=route.version, known=known))
+    for name in {p.sharing or UNSHARED for p in stack.pools}:
+        kinds = {
+            p.nvidia_default_runtime
+            for p in stack.pools
+            if not isinstance(p, AksPool) and serves(p) and (p.sharing or UNSHARED) == name
+        }
+        if len(kinds) > 1:
+            i = next(i for i, p in enumerate(stack.pools) if (p.sharing or UNSHARED) == name)
+            found.append(diagnostic("GF306", f"pools[{i}].nvidiaDefaultRuntime", value=name))
+    return found

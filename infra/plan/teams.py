@@ -1,0 +1,123 @@
+"""Teams: namespaces, quotas on what their pools really offer, and what their pods need to get there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from infra.config.diagnostics import Diagnostic, diagnostic
+from infra.config.model import Stack
+from infra.config.software import Team
+from infra.plan.names import UNSHARED
+from infra.plan.plugin_objects import affinity_terms
+from infra.plan.sharing import Profile, serves
+from infra.plan.taints import pool_taints, tolerations
+
+_TAKEN = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+@dataclass(frozen=True)
+class TeamPool:
+    """What a pod of the team needs to run on one pool."""
+
+    pool: str
+    resource: str
+    node_selector: dict[str, str]
+    tolerations: tuple[dict[str, str], ...]
+
+
+@dataclass(frozen=True)
+class TeamPlan:
+    """`quota` is the ResourceQuota's `hard` map, in devices as pods ask for them."""
+
+    name: str
+    namespace: str
+    group: str | None
+    role: str
+    quota: dict[str, str]
+    pools: tuple[TeamPool, ...]
+
+
+def team_resources(team: Team, stack: Stack, profiles: dict[str, Profile]) -> tuple[str, ...]:
+    """Names of the resources that the team's pools offer, sorted."""
+    return tuple(
+        sorted(
+            {
+                profiles[p.sharing or UNSHARED].resource
+                for p in stack.pools
+                if p.name in team.pools and serves(p) and (p.sharing or UNSHARED) in profiles
+            }
+        )
+    )
+
+
+def _quota(team: Team, resources: tuple[str, ...]) -> dict[str, str]:
+    hard = {}
+    for key, count in team.quota.items():
+        names = resources if key == "gpu" and len(resources) == 1 else (key,)
+        for name in names:
+            hard[f"requests.{name}"] = str(count)
+    return dict(sorted(hard.items()))
+
+
+def _node_selector(pool: Any) -> dict[str, str]:
+    terms = affinity_terms([pool])[0]["matchExpressions"]
+    return {e["key"]: e["values"][0] for e in terms}
+
+
+def team_plans(stack: Stack, profiles: dict[str, Profile]) -> tuple[TeamPlan, ...]:
+    """One plan per team, in the order of the stack file."""
+    plans = []
+    for team in stack.teams:
+        resources = team_resources(team, stack, profiles)
+        pools = tuple(
+            TeamPool(
+                p.name,
+                profiles[p.sharing or UNSHARED].resource,
+                _node_selector(p),
+                tuple(t.as_dict() for t in tolerations(pool_taints(p))),
+            )
+            for p in stack.pools
+            if p.name in team.pools and serves(p) and (p.sharing or UNSHARED) in profiles
+        )
+        plans.append(TeamPlan(team.name, team.namespace, team.group, team.role, _quota(team, resources), pools))
+    return tuple(plans)
+
+
+def check_teams(stack: Stack, profiles: dict[str, Profile]) -> list[Diagnostic]:
+    """Quota keys that limit nothing, and namespaces that belong to somebody else."""
+    found = []
+    for i, team in enumerate(stack.teams):
+        resources = team_resources(team, stack, profiles)
+        for key in team.quota:
+            where = f'teams[{i}].quota["{key}"]' if "." in key else f"teams[{i}].quota.{key}"
+            if key == "gpu" and len(resources) > 1:
+                found.append(diagnostic("GF430", where, value=key, allowed=resources))
+            elif key != "gpu" and key not in resources:
+                found.append(diagnostic("GF431", where, value=key, allowed=("gpu", *resources)))
+        if team.namespace in _TAKEN or team.namespace.startswith("kube-"):
+            found.append(diagnostic("GF432", f"teams[{i}].namespace", value=team.namespace, whose="Kubernetes"))
+        elif team.namespace == stack.stack.namespace:
+            found.append(
+                diagnostic("GF432", f"teams[{i}].namespace", value=team.namespace, whose="this stack's GPU software")
+            )
+        for j, name in enumerate(team.pools):
+            if any(p.name == name and not serves(p) for p in stack.pools):
+                found.append(diagnostic("GF433", f"teams[{i}].pools[{j}]", value=name))
+    return found
+
+
+def check_workload_tolerations(stack: Stack, profiles: dict[str, Profile]) -> list[Diagnostic]:
+    """AKS tolerates a GPU taint only for the resource of that very name (Azure/AKS#1449; case AZ-19)."""
+    found = []
+    for i, pool in enumerate(stack.pools):
+        profile = profiles.get(pool.sharing or UNSHARED)
+        if profile is None or not serves(pool) or profile.resource == "nvidia.com/gpu":
+            continue
+        for taint in pool_taints(pool):
+            if taint.key == "nvidia.com/gpu":
+                toleration = tolerations([taint])[0].as_dict()
+                found.append(
+                    diagnostic("GF440", f"pools[{i}].taints", value=str(taint), resource=profile.resource, add=toleration)
+                )
+    return found
