@@ -3,7 +3,18 @@
 Nothing is read before it is asked for. Unknown is None, never a guess. See docs/catalogue.md.
 """
 
-from infra.catalog.azure import AzureSize, azure_size, azure_sizes
+from infra.catalog.azure import (
+    AksVersion,
+    AzureSize,
+    NodeDriver,
+    aks_mig_instances,
+    aks_node_driver,
+    aks_node_drivers,
+    aks_versions,
+    azure_native_fields,
+    azure_size,
+    azure_sizes,
+)
 from infra.catalog.components import Component, component, components, components_of
 from infra.catalog.drivers import (
     DriverBranch,
@@ -15,12 +26,33 @@ from infra.catalog.drivers import (
     known_bad,
     known_bad_drivers,
 )
-from infra.catalog.gpus import Architecture, GpuModel, architecture, architectures, gpu_model, gpu_models
-from infra.catalog.kubernetes import Distribution, distribution, distributions
+from infra.catalog.gpus import Architecture, GpuModel, architecture, architectures, gpu_groups, gpu_model, gpu_models
+from infra.catalog.hosts import (
+    PackageNames,
+    PciGpu,
+    RepoDirectory,
+    architecture_directory,
+    package_names,
+    packages_for,
+    pci_gpu,
+    pci_gpus,
+    repo_directories,
+)
+from infra.catalog.kubernetes import (
+    Distribution,
+    Label,
+    Taint,
+    distribution,
+    distributions,
+    labels,
+    reserved_label_prefixes,
+    taints,
+)
 from infra.catalog.tables import CatalogError
 from infra.catalog.versions import DriverVersion, driver_version
 
 __all__ = [
+    "AksVersion",
     "Architecture",
     "AzureSize",
     "CatalogError",
@@ -30,8 +62,20 @@ __all__ = [
     "DriverVersion",
     "GpuModel",
     "KnownBad",
+    "Label",
+    "NodeDriver",
+    "PackageNames",
+    "PciGpu",
+    "RepoDirectory",
+    "Taint",
+    "aks_mig_instances",
+    "aks_node_driver",
+    "aks_node_drivers",
+    "aks_versions",
     "architecture",
+    "architecture_directory",
     "architectures",
+    "azure_native_fields",
     "azure_size",
     "azure_sizes",
     "component",
@@ -44,8 +88,17 @@ __all__ = [
     "driver_branch",
     "driver_branches",
     "driver_version",
+    "gpu_groups",
     "gpu_model",
     "gpu_models",
     "known_bad",
     "known_bad_drivers",
+    "labels",
+    "package_names",
+    "packages_for",
+    "pci_gpu",
+    "pci_gpus",
+    "repo_directories",
+    "reserved_label_prefixes",
+    "taints",
 ]

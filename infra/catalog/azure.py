@@ -14,7 +14,7 @@ class AzureSize(NamedTuple):
     size: str
     gpus_schedulable: int | None  # devices that the scheduler sees on one node, before MIG or sharing
     cards: float | None  # physical cards behind one node; below 1 for a part of a card
-    gpu: str | None  # id of a GpuModel
+    gpu: str | None  # id of a GpuModel; None also where the GPU is not NVIDIA's
     memory_gib_per_gpu: float | None  # of one schedulable device, as the size page prints it
     driver_family: str  # cuda, grid, amd; none: AKS installs no driver
     mig: bool | None  # false also where the vendor has no such feature
@@ -27,6 +27,29 @@ class AzureSize(NamedTuple):
     note: str | None = None
 
 
+class AksVersion(NamedTuple):
+    """One minor version of Kubernetes on AKS. Months such as "2027-06"; None means unknown."""
+
+    version: str
+    ga: str | None
+    eol: str | None  # end of standard support
+    lts_eol: str | None  # end of long-term support
+    source: str
+    as_of: str
+
+
+class NodeDriver(NamedTuple):
+    """The driver that AKS node images carry for a family of sizes. A new image may bring another."""
+
+    artifact: str
+    driver_family: str
+    version: str
+    source: str
+    as_of: str
+    gpus: tuple[str, ...] = ()  # ids of the models it is for; empty: all of the family
+    note: str | None = None
+
+
 @cache
 def azure_sizes() -> Mapping[str, AzureSize]:
     """Every size of the table by its exact name."""
@@ -35,10 +58,42 @@ def azure_sizes() -> Mapping[str, AzureSize]:
 
 def azure_size(name: str) -> AzureSize | None:
     """The size of that name in any letter case (Azure ignores it), or None when the table has no such row."""
-    sizes = azure_sizes()
-    return sizes.get(name) or _sizes_folded().get(name.casefold())
+    return azure_sizes().get(name) or _sizes_folded().get(name.casefold())
 
 
 @cache
 def _sizes_folded() -> Mapping[str, AzureSize]:
     return MappingProxyType({name.casefold(): size for name, size in azure_sizes().items()})
+
+
+@cache
+def aks_versions() -> Mapping[str, AksVersion]:
+    """Every minor version that the table knows, oldest first."""
+    return MappingProxyType({row["version"]: AksVersion(**row) for row in tables.rows("aks", "aks_versions")})
+
+
+@cache
+def aks_node_drivers() -> tuple[NodeDriver, ...]:
+    """Every row."""
+    return tuple(
+        NodeDriver(**{**row, "gpus": tuple(row.get("gpus", ()))}) for row in tables.rows("aks", "aks_node_drivers")
+    )
+
+
+def aks_node_driver(size: AzureSize) -> NodeDriver | None:
+    """The driver that node images are known to carry for a size, or None: AKS installs none, or none is known."""
+    for row in aks_node_drivers():
+        if row.driver_family == size.driver_family and (not row.gpus or size.gpu in row.gpus):
+            return row
+    return None
+
+
+@cache
+def aks_mig_instances() -> Mapping[str, int]:
+    """GPU instance profile of AKS ("MIG1g") -> instances that it makes of one GPU."""
+    return MappingProxyType({row["profile"]: row["instances"] for row in tables.rows("aks", "aks_mig")})
+
+
+def azure_native_fields(name: str) -> tuple[str, ...]:
+    """The fields that an argument class of the Azure SDK has. Raises KeyError when the table has no such class."""
+    return {row["class"]: tuple(row["fields"]) for row in tables.rows("aks", "azure_native")}[name]

@@ -19,6 +19,8 @@ class Component(NamedTuple):
     chart: str | None = None  # name of the Helm chart, where it is one
     repository: str | None = None  # where the chart lives
     part_of: str | None = None  # the component whose release brings this one
+    enabled: bool | None = None  # whether that release runs it by default
+    value: str | None = None  # chart value that holds the version
     note: str | None = None
 
 

@@ -1,6 +1,6 @@
 """GPU models, their architectures and MIG profiles."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -24,7 +24,10 @@ class Architecture(NamedTuple):
 
 
 class GpuModel(NamedTuple):
-    """One GPU model. None means unknown, except in the mig fields: no MIG."""
+    """One GPU model, or a group of models that a short name fits (`members`). None means unknown.
+
+    A field of a group is None, or empty, where its members differ.
+    """
 
     id: str
     architecture: str  # id of an Architecture
@@ -35,19 +38,25 @@ class GpuModel(NamedTuple):
     min_driver: str | None  # lowest driver that knows the model, where a source states one
     modules: str  # kernel modules: proprietary, open, both
     newest_driver_branch: int | None  # the last branch that drives it; None: no end announced
-    mig_slices: int | None
+    mig_capable: bool | None
+    mig_slices: int | None  # compute slices of the whole GPU
     mig_min_driver: str | None
     source: str
     as_of: str
     aliases: tuple[str, ...] = ()
+    virtual: bool = False  # a vGPU: the guest's view of a card or a part of it
     mig_profiles: Mapping[str, int] = _NOTHING  # profile -> most on one empty GPU
     mig_renamed: Mapping[str, str] = _NOTHING  # profile -> other name in use
+    mig_min_branch: Mapping[str, int] = _NOTHING  # profile -> first driver branch, where later than mig_min_driver
     mig_aks: Mapping[str, str] = _NOTHING  # MIG1g of AKS -> profile
-    sources: Mapping[str, str] = _NOTHING  # field -> source, where not the row's
+    members: tuple[str, ...] = ()
+    note: str | None = None
 
-    @property
-    def mig_capable(self) -> bool:
-        return bool(self.mig_profiles)
+    def mig_profile(self, name: str) -> str | None:
+        """The table's name of a MIG profile of this model, given in either spelling; None: the model has none such."""
+        if name in self.mig_profiles:
+            return name
+        return next((profile for profile, other in self.mig_renamed.items() if other == name), None)
 
 
 @cache
@@ -63,22 +72,29 @@ def architecture(name: str) -> Architecture | None:
 
 @cache
 def gpu_models() -> Mapping[str, GpuModel]:
-    """Every model by id, oldest generation first."""
+    """Every exact model by id, oldest generation first; groups are not among them."""
     mig = {row["id"]: row for row in tables.rows("mig", "mig_tables")}
     return MappingProxyType({row["id"]: _model(row, mig) for row in tables.rows("gpus", "gpu_models")})
 
 
+@cache
+def gpu_groups() -> Mapping[str, GpuModel]:
+    """Every short name that fits several models, with what the models agree on."""
+    return MappingProxyType({row["id"]: _group(row) for row in tables.rows("gpus", "gpu_groups")})
+
+
 def gpu_model(name: str) -> GpuModel | None:
-    """The model of that id or alias, in any letter case; None when the table does not know it."""
-    models = gpu_models()
-    return models.get(name) or _by_folded_name().get(name.casefold())
+    """The model of an id, an alias, a product label or a group name, in any letter case; None when there is none."""
+    return gpu_models().get(name) or _by_folded_name().get(name.casefold())
 
 
 @cache
 def _by_folded_name() -> Mapping[str, GpuModel]:
-    return MappingProxyType({
-        name.casefold(): model for model in gpu_models().values() for name in (model.id, *model.aliases)
-    })
+    found: dict[str, GpuModel] = {}
+    for model in (*gpu_models().values(), *gpu_groups().values()):
+        for name in (model.id, *model.aliases, *([model.product] if model.product else [])):
+            found.setdefault(name.casefold(), model)
+    return MappingProxyType(found)
 
 
 def _model(row: tables.Row, mig_tables: Mapping[str, tables.Row]) -> GpuModel:
@@ -86,7 +102,6 @@ def _model(row: tables.Row, mig_tables: Mapping[str, tables.Row]) -> GpuModel:
     mig = mig_tables[row["mig"]] if row.get("mig") else {}
     return GpuModel(
         id=row["id"],
-        aliases=tuple(row.get("aliases", ())),
         architecture=generation.id,
         compute_capability=row.get("compute_capability"),
         memory_gib=row.get("memory_gib"),
@@ -95,12 +110,30 @@ def _model(row: tables.Row, mig_tables: Mapping[str, tables.Row]) -> GpuModel:
         min_driver=row.get("min_driver"),
         modules=generation.modules,
         newest_driver_branch=generation.newest_driver_branch,
+        mig_capable=True if mig else row.get("mig"),
         mig_slices=mig.get("slices"),
         mig_min_driver=mig.get("min_driver"),
-        mig_profiles=MappingProxyType(mig.get("profiles", {})),
-        mig_renamed=MappingProxyType(mig.get("renamed", {})),
-        mig_aks=MappingProxyType(mig.get("aks", {})),
         source=row["source"],
         as_of=row["as_of"],
-        sources=MappingProxyType(row.get("sources", {})),
+        aliases=tuple(row.get("aliases", ())),
+        virtual=row.get("virtual", False),
+        mig_profiles=MappingProxyType(mig.get("profiles", {})),
+        mig_renamed=MappingProxyType(mig.get("renamed", {})),
+        mig_min_branch=MappingProxyType(mig.get("profile_min_branch", {})),
+        mig_aks=MappingProxyType(mig.get("aks", {})),
+        note=row.get("note"),
     )
+
+
+def _group(row: tables.Row) -> GpuModel:
+    models = [gpu_models()[member] for member in row["members"]]
+    common = {
+        field: value if _agreed(models, field) else GpuModel._field_defaults.get(field)
+        for field, value in models[0]._asdict().items()
+    }
+    own = {"id": row["id"], "aliases": (), "source": row["source"], "as_of": row["as_of"], "note": row.get("note")}
+    return GpuModel(**{**common, **own, "members": tuple(row["members"])})
+
+
+def _agreed(models: Sequence[GpuModel], field: str) -> bool:
+    return all(getattr(model, field) == getattr(models[0], field) for model in models)

@@ -1,4 +1,4 @@
-"""Kubernetes distributions, and the label and taint conventions of cluster and cloud."""
+"""Kubernetes distributions, and the label and taint names that cluster, cloud and charts fix."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -46,3 +46,49 @@ def distributions() -> Mapping[str, Distribution]:
 def distribution(name: str) -> Distribution | None:
     """The distribution of that name, or None when the table does not know it."""
     return distributions().get(name)
+
+
+class Label(NamedTuple):
+    """A node label whose name somebody else fixed. value None: any."""
+
+    id: str
+    key: str
+    value: str | None
+    writer: str  # who sets it: aks, user, nfd, gfd, gpu-operator, mig-manager
+    status: str  # current, deprecated
+    source: str
+    as_of: str
+
+
+class Taint(NamedTuple):
+    """A node taint in common use. value None: none or any."""
+
+    id: str
+    key: str
+    value: str | None
+    effect: str
+    writer: str  # who puts it there: aks, user
+    tolerated_by: tuple[str, ...]  # charts and manifests that tolerate it by default
+    source: str
+    as_of: str
+
+
+@cache
+def labels() -> Mapping[str, Label]:
+    """Every label by id."""
+    return MappingProxyType({row["id"]: Label(**row) for row in tables.rows("conventions", "labels")})
+
+
+@cache
+def taints() -> Mapping[str, Taint]:
+    """Every taint by id."""
+    return MappingProxyType({
+        row["id"]: Taint(**{**row, "tolerated_by": tuple(row["tolerated_by"])})
+        for row in tables.rows("conventions", "taints")
+    })
+
+
+@cache
+def reserved_label_prefixes() -> tuple[str, ...]:
+    """Prefixes of label keys that AKS refuses from users."""
+    return tuple(row["prefix"] for row in tables.rows("conventions", "reserved_label_prefixes"))
