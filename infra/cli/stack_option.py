@@ -36,7 +36,10 @@ def stack_file(args: argparse.Namespace) -> Path:
         known = sorted(stack_name(p) for p in folder.glob("Pulumi.*.yaml"))
         near = difflib.get_close_matches(args.stack, known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        print(f"gpufleet: no stack {args.stack} in {STACKS}/ (there are: {', '.join(known) or 'none'}){hint}", file=sys.stderr)
+        print(
+            f"gpufleet: no stack {args.stack} in {STACKS}/ (there are: {', '.join(known) or 'none'}){hint}",
+            file=sys.stderr,
+        )
         raise SystemExit(EXIT_USAGE)
     return path
 

@@ -20,7 +20,7 @@ class Model(BaseModel):
 
 def refuse(code: str, why: str, hint: str = "", **context: Any) -> PydanticCustomError:
     """An error of a validator that becomes the diagnostic `code`."""
-    return PydanticCustomError(code, "{why}", {"why": why, "hint": hint, **context})  # type: ignore[arg-type]
+    return PydanticCustomError(code, "{why}", {"why": why, "hint": hint, **context})
 
 
 def matches(pattern: str, why: str, hint: str) -> AfterValidator:

@@ -178,7 +178,7 @@ def text(d: Diagnostic) -> str:
 
 def summary(found: Iterable[Diagnostic]) -> str:
     """`2 errors, 1 warning` or `no findings`."""
-    counts = {s: 0 for s in Severity}
+    counts = dict.fromkeys(Severity, 0)
     for d in found:
         counts[d.severity] += 1
     parts = [f"{n} {s.value}{'s' if n != 1 else ''}" for s, n in counts.items() if n]

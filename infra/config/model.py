@@ -36,4 +36,10 @@ class ExistingStack(_Stack):
 Stack = AksStack | ExistingStack
 STACK_KINDS: dict[str, type[AksStack] | type[ExistingStack]] = {"aks": AksStack, "existing": ExistingStack}
 
-__all__ = ["STACK_KINDS", "AksStack", "Cluster", "ExistingStack", "Pool", "Stack"]
+
+def stack_pools(stack: Stack) -> tuple[Pool, ...]:
+    """The pools of either kind of stack, in the order of the stack file."""
+    return stack.pools
+
+
+__all__ = ["STACK_KINDS", "AksStack", "Cluster", "ExistingStack", "Pool", "Stack", "stack_pools"]

@@ -71,9 +71,7 @@ class AksPool(_Pool):
     scale_down_mode: Literal["Delete", "Deallocate"] = "Delete"
     max_surge: Annotated[
         str,
-        matches(
-            r"\d{1,3}%?", "A surge is a number of nodes or a percentage.", 'Write "1" or "33%", in quotes.'
-        ),
+        matches(r"\d{1,3}%?", "A surge is a number of nodes or a percentage.", 'Write "1" or "33%", in quotes.'),
     ] = "0"
     max_unavailable: Annotated[
         str,

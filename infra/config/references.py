@@ -32,7 +32,10 @@ def check_references(source: Source) -> list[Diagnostic]:
     for path, name in _repeated((f"pools[{i}].name", p.get("name")) for i, p in pools):
         found.append(diagnostic("GF108", path, value=name, why="Pools are told apart by their names."))
     hosts = [
-        (join_path(("pools", i, "hosts", h)), h) for i, p in pools if isinstance(p.get("hosts"), dict) for h in p["hosts"]
+        (join_path(("pools", i, "hosts", h)), h)
+        for i, p in pools
+        if isinstance(p.get("hosts"), dict)
+        for h in p["hosts"]
     ]
     for path, name in _repeated(hosts):
         found.append(diagnostic("GF108", path, value=name, why="A node belongs to one pool."))
@@ -99,6 +102,8 @@ def _acknowledgements(given: Any) -> Iterator[Diagnostic]:
     for code in given if isinstance(given, dict) else ():
         path = join_path(("acknowledge", code))
         if code not in known:
-            yield diagnostic("GF109", path, value=code, allowed=warnings, what="warning", why="Codes are listed in docs.")
+            yield diagnostic(
+                "GF109", path, value=code, allowed=warnings, what="warning", why="Codes are listed in docs."
+            )
         elif known[code].severity is not Severity.WARNING:
             yield diagnostic("GF111", path, value=code, why=f"{code} is of severity {known[code].severity.value}.")

@@ -162,7 +162,9 @@ def _explain(error: Any, top: type[BaseModel], data: Any) -> Diagnostic:
         hint = f'Quote it: "{value}"; without quotes 1.30 would read as 1.3.'
     if isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
-    return diagnostic("GF104", where, value=value, why=f"This is {want}.", hint=hint.replace("{{", "{").replace("}}", "}"))
+    return diagnostic(
+        "GF104", where, value=value, why=f"This is {want}.", hint=hint.replace("{{", "{").replace("}}", "}")
+    )
 
 
 def _explain_all(details: list[Any], top: type[BaseModel], data: Any) -> list[Diagnostic]:
@@ -244,7 +246,7 @@ def _kind(data: dict[str, Any]) -> tuple[str, list[Diagnostic]]:
     pools = data.get("pools")
     first = pools[0] if isinstance(pools, list) and pools else None
     guess = "existing" if isinstance(first, dict) and "vmSize" not in first else "aks"
-    if not isinstance(cluster, dict) or kind is not None and not isinstance(kind, str):
+    if not isinstance(cluster, dict) or (kind is not None and not isinstance(kind, str)):
         return guess, []  # the model says it
     why = "It decides whether the stack makes a cluster or takes one on."
     if kind is None:

@@ -92,7 +92,8 @@ class Aks(pulumi.ComponentResource):
             address_prefix=spec.network.subnet_cidr,
             opts=child,
         )
-        return subnet.id
+        subnet_id: pulumi.Output[str] = subnet.id
+        return subnet_id
 
     def _system_pool(self, pool: SystemPool) -> aks.ManagedClusterAgentPoolProfileArgs:
         scale = pool.autoscale

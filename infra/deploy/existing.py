@@ -60,7 +60,7 @@ class Nodes(pulumi.ComponentResource):
 
     def _patch(self, node: str, plan: PoolPlan, cluster: InCluster) -> pulumi.Resource:
         taints = [parse_taint(t) for t in plan.taints]
-        return k8s.core.v1.NodePatch(
+        patch: pulumi.Resource = k8s.core.v1.NodePatch(
             f"node-{node}",
             metadata=k8s.meta.v1.ObjectMetaPatchArgs(
                 name=node, labels=plan.labels, annotations={"pulumi.com/patchForce": "true"}
@@ -72,3 +72,4 @@ class Nodes(pulumi.ComponentResource):
             else None,
             opts=cluster.options(self),
         )
+        return patch

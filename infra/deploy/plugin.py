@@ -37,9 +37,7 @@ class DevicePlugin(pulumi.ComponentResource):
                     opts=cluster.options(self),
                 )
             )
-        self.daemon_sets = {
-            d.profile: self._daemon_set(d, plan, cluster, namespace, before) for d in plan.daemon_sets
-        }
+        self.daemon_sets = {d.profile: self._daemon_set(d, plan, cluster, namespace, before) for d in plan.daemon_sets}
         self.register_outputs({"daemonSets": [d.name for d in plan.daemon_sets]})
 
     def _daemon_set(

@@ -26,7 +26,7 @@ def run() -> None:
     stack = pulumi.get_stack()
     root = Path(pulumi.runtime.get_root_directory() or ROOT)
     file = root / "stacks" / f"Pulumi.{stack}.yaml"
-    config = dict(pulumi.runtime.config.CONFIG)
+    config = dict(pulumi.runtime.config.CONFIG.get())
     compiled = compile_engine(stack, config, frozenset(), file)
     tell(compiled.found)
     if compiled.failed or compiled.plan is None:
@@ -90,9 +90,7 @@ def _existing(stack: ExistingStack, plan: Plan, root: Path, before: list[pulumi.
         enable_server_side_apply=True,
     )
     inside = InCluster(provider, None, spec.protect)
-    pairs = tuple(
-        (s, p) for s, p in zip(stack.pools, plan.pools, strict=True) if isinstance(s, NodePool) and s.hosts
-    )
+    pairs = tuple((s, p) for s, p in zip(stack.pools, plan.pools, strict=True) if isinstance(s, NodePool) and s.hosts)
     if pairs:
         before.append(Nodes("nodes", pairs, inside))
     return inside

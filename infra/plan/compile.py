@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from infra.config.diagnostics import Diagnostic
-from infra.config.model import AksStack, Stack
+from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import AksPool, Pool
 from infra.config.software import PluginRoute
 from infra.plan.autoscaler import Autoscaling, autoscaling, check_autoscaling
@@ -76,7 +76,7 @@ def check(stack: Stack) -> list[Diagnostic]:
     """All rules, over the whole stack; order follows the stack file."""
     found: list[Diagnostic] = []
     known = profiles(stack)
-    for i, pool in enumerate(stack.pools):
+    for i, pool in enumerate(stack_pools(stack)):
         path, facts = f"pools[{i}]", pool_facts(pool)
         profile = known.get(pool.sharing or UNSHARED) if serves(pool) else None
         found += check_hardware(pool, path)

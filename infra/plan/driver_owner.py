@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from infra.catalog import component, driver_branch, driver_version
 from infra.config.diagnostics import Diagnostic, diagnostic
-from infra.config.model import AksStack, Stack
+from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import AksPool, NodePool, Pool
 from infra.config.software import OperatorRoute, PluginRoute
 from infra.plan.facts import Facts, pool_facts
@@ -157,7 +157,16 @@ def _check_version(pool: Pool, facts: Facts, path: str) -> list[Diagnostic]:
         from infra.catalog import driver_branches
 
         known = [str(b) for b in driver_branches()]
-        return [diagnostic("GF109", where, value=given, allowed=known, what="driver branch", why="The catalogue lists all branches.")]
+        return [
+            diagnostic(
+                "GF109",
+                where,
+                value=given,
+                allowed=known,
+                what="driver branch",
+                why="The catalogue lists all branches.",
+            )
+        ]
     if pool.driver == "host" and given is None:
         return []
     version = given or component("operator-driver").version
@@ -174,9 +183,7 @@ def _check_version(pool: Pool, facts: Facts, path: str) -> list[Diagnostic]:
     oldest = model.min_driver
     if oldest is not None:
         wanted = driver_version(oldest)
-        too_old = (
-            driver_version(version) < wanted if pool.driver_version or given is None else branch < wanted.branch
-        )
+        too_old = driver_version(version) < wanted if pool.driver_version or given is None else branch < wanted.branch
         if too_old:
             found.append(diagnostic("GF212", where, value=version, gpu=model.id, oldest=oldest))
     return found
@@ -188,20 +195,20 @@ def check_release(stack: Stack) -> list[Diagnostic]:
         return []
     found: list[Diagnostic] = []
     wanted: dict[str, int] = {}
-    for i, pool in enumerate(stack.pools):
+    for i, pool in enumerate(stack_pools(stack)):
         if pool.driver == "operator":
             wanted.setdefault(_pinned(pool) or "the operator's default", i)
     if len(wanted) > 1:
         last = max(wanted.values())
         found.append(diagnostic("GF214", f"pools[{last}].driver", value=" / ".join(sorted(wanted))))
     kinds: dict[str, int] = {}
-    for i, pool in enumerate(stack.pools):
+    for i, pool in enumerate(stack_pools(stack)):
         if pool.driver == "operator" and (model := pool_facts(pool).model) and model.modules != "both":
             kinds.setdefault(model.modules, i)
     if len(kinds) > 1:
         found.append(diagnostic("GF215", f"pools[{max(kinds.values())}].driver", value=" / ".join(sorted(kinds))))
     systems: dict[str, int] = {}
-    for i, pool in enumerate(stack.pools):
+    for i, pool in enumerate(stack_pools(stack)):
         if isinstance(pool, AksPool) and pool.driver != "none":
             systems.setdefault(pool.os_sku, i)
     if len(systems) > 1:

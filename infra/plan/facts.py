@@ -49,7 +49,9 @@ def _check_size(pool: AksPool, path: str) -> list[Diagnostic]:
     if size.size != pool.vm_size:
         found.append(diagnostic("GF230", where, value=pool.vm_size, allowed=[size.size]))
     if size.driver_family == "amd":
-        found.append(diagnostic("GF232", where, value=size.size, why="It carries AMD GPUs; NVIDIA's stack is of no use there."))
+        found.append(
+            diagnostic("GF232", where, value=size.size, why="It carries AMD GPUs; NVIDIA's stack is of no use there.")
+        )
     elif size.status == "unsupported":
         found.append(diagnostic("GF232", where, value=size.size, why=size.note or "Azure does not offer it any more."))
     elif size.status == "retiring":

@@ -22,10 +22,14 @@ def check_labels(pool: Pool, path: str) -> list[Diagnostic]:
         if key == SPOT_KEY and isinstance(pool, AksPool) and pool.spot and value == "spot":
             continue
         if isinstance(pool, AksPool) and key.startswith(AKS_RESERVED):
-            found.append(diagnostic("GF403", where, value=key, why="AKS keeps this prefix for itself and refuses the pool."))
+            found.append(
+                diagnostic("GF403", where, value=key, why="AKS keeps this prefix for itself and refuses the pool.")
+            )
         elif key.startswith(DERIVED):
             found.append(
-                diagnostic("GF403", where, value=key, why="gpufleet or NVIDIA's software writes it from what is declared.")
+                diagnostic(
+                    "GF403", where, value=key, why="gpufleet or NVIDIA's software writes it from what is declared."
+                )
             )
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from infra.catalog import component, distribution
 from infra.config.diagnostics import Diagnostic, diagnostic
-from infra.config.model import AksStack, Stack
+from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import NodePool
 from infra.config.software import OperatorRoute
 from infra.plan.driver_owner import operator_driver
@@ -150,7 +150,7 @@ def check_operator(stack: Stack) -> list[Diagnostic]:
     known = component("gpu-operator").version
     if route.version and route.version != known:
         found.append(diagnostic("GF221", "stack.version", value=route.version, known=known))
-    for i, pool in enumerate(stack.pools):
+    for i, pool in enumerate(stack_pools(stack)):
         if isinstance(pool, NodePool) and pool.node_selector and serves(pool):
             profile = pool.sharing or UNSHARED
             if profile != UNSHARED and pool.node_selector.get(OPERATOR_CONFIG_LABEL) != profile:

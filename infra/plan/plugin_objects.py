@@ -8,7 +8,7 @@ from typing import Any
 
 from infra.catalog import component, distribution
 from infra.config.diagnostics import Diagnostic, diagnostic
-from infra.config.model import ExistingStack, Stack
+from infra.config.model import ExistingStack, Stack, stack_pools
 from infra.config.pools import AksPool, Pool
 from infra.config.software import PluginRoute
 from infra.plan.driver_owner import plugin_runtime_class
@@ -128,6 +128,6 @@ def check_plugin(stack: Stack) -> list[Diagnostic]:
             if not isinstance(p, AksPool) and serves(p) and (p.sharing or UNSHARED) == name
         }
         if len(kinds) > 1:
-            i = next(i for i, p in enumerate(stack.pools) if (p.sharing or UNSHARED) == name)
+            i = next(i for i, p in enumerate(stack_pools(stack)) if (p.sharing or UNSHARED) == name)
             found.append(diagnostic("GF306", f"pools[{i}].nvidiaDefaultRuntime", value=name))
     return found

@@ -87,9 +87,7 @@ def pool_taints(pool: Pool) -> tuple[Taint, ...]:
 
 def tolerations(taints: Iterable[Taint]) -> tuple[Toleration, ...]:
     """The smallest set of tolerations that stands all of these taints, sorted."""
-    return tuple(
-        sorted({Toleration(t.key, "Equal" if t.value else "Exists", t.value, t.effect) for t in taints})
-    )
+    return tuple(sorted({Toleration(t.key, "Equal" if t.value else "Exists", t.value, t.effect) for t in taints}))
 
 
 def check_taints(pool: Pool, path: str) -> list[Diagnostic]:

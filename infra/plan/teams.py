@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.config.diagnostics import Diagnostic, diagnostic
-from infra.config.model import Stack
+from infra.config.model import Stack, stack_pools
 from infra.config.software import Team
 from infra.plan.names import UNSHARED
 from infra.plan.plugin_objects import affinity_terms
@@ -110,7 +110,7 @@ def check_teams(stack: Stack, profiles: dict[str, Profile]) -> list[Diagnostic]:
 def check_workload_tolerations(stack: Stack, profiles: dict[str, Profile]) -> list[Diagnostic]:
     """AKS tolerates a GPU taint only for the resource of that very name (Azure/AKS#1449; case AZ-19)."""
     found = []
-    for i, pool in enumerate(stack.pools):
+    for i, pool in enumerate(stack_pools(stack)):
         profile = profiles.get(pool.sharing or UNSHARED)
         if profile is None or not serves(pool) or profile.resource == "nvidia.com/gpu":
             continue
@@ -118,6 +118,8 @@ def check_workload_tolerations(stack: Stack, profiles: dict[str, Profile]) -> li
             if taint.key == "nvidia.com/gpu":
                 toleration = tolerations([taint])[0].as_dict()
                 found.append(
-                    diagnostic("GF440", f"pools[{i}].taints", value=str(taint), resource=profile.resource, add=toleration)
+                    diagnostic(
+                        "GF440", f"pools[{i}].taints", value=str(taint), resource=profile.resource, add=toleration
+                    )
                 )
     return found

@@ -1,0 +1,1 @@
+"""Proof of arrival: what was declared against what the nodes show."""
