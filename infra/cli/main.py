@@ -60,6 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERRORS
+    except Exception as error:
+        from infra.internal_error import internal_error
+
+        print(internal_error(error), file=sys.stderr)
+        return EXIT_ERRORS
     except KeyboardInterrupt:
         print("gpufleet: interrupted", file=sys.stderr)
         return 130

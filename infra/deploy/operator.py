@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pulumi
 import pulumi_kubernetes as k8s
 
@@ -9,6 +11,10 @@ from infra.deploy.namespace import privileged_namespace
 from infra.deploy.options import InCluster
 from infra.plan.names import MANAGED_BY
 from infra.plan.operator_values import OperatorPlan
+
+
+#: A folder or archive that stands in for the chart of the stack file, for runners that cannot reach it.
+CHART_ENV = "GPUFLEET_OPERATOR_CHART"
 
 
 class GpuOperator(pulumi.ComponentResource):
@@ -31,13 +37,15 @@ class GpuOperator(pulumi.ComponentResource):
             immutable=True,
             opts=cluster.options(self, depends_on=[namespace]),
         )
+        local = os.environ.get(CHART_ENV)
+        chart, repository = (local, None) if local else (plan.chart, plan.repository)
         self.release = k8s.helm.v3.Release(
             plan.release,
             name=plan.release,
             namespace=plan.namespace,
-            chart=plan.chart,
-            version=plan.version if plan.repository else None,
-            repository_opts=k8s.helm.v3.RepositoryOptsArgs(repo=plan.repository) if plan.repository else None,
+            chart=chart,
+            version=plan.version if repository else None,
+            repository_opts=k8s.helm.v3.RepositoryOptsArgs(repo=repository) if repository else None,
             values=plan.values,
             atomic=True,
             cleanup_on_fail=True,

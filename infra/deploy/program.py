@@ -12,6 +12,7 @@ from infra.config.model import AksStack, ExistingStack
 from infra.config.pools import AksPool, NodePool
 from infra.deploy.options import InCluster
 from infra.plan.compile import Plan
+from infra.internal_error import internal_error
 from infra.stackfile import Compiled, compile_engine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +24,15 @@ def run() -> None:
     Raises:
         pulumi.RunError: there are errors; all of them have been printed, and no resource was registered.
     """
+    try:
+        _run()
+    except pulumi.RunError:
+        raise
+    except Exception as error:
+        raise pulumi.RunError(internal_error(error)) from None
+
+
+def _run() -> None:
     stack = pulumi.get_stack()
     root = Path(pulumi.runtime.get_root_directory() or ROOT)
     file = root / "stacks" / f"Pulumi.{stack}.yaml"

@@ -18,7 +18,7 @@ KUBECONFIG_ENV = "GPUFLEET_KUBECONFIG"
 REQUEST_SECONDS = 20
 
 
-class CannotObserve(Exception):
+class ObservationError(Exception):
     """The cluster cannot be read; the text says why and what to do, without secrets."""
 
 
@@ -61,7 +61,7 @@ def load_kubeconfig(name: str, stack: Stack, option: Path | None, root: Path) ->
     Order: the option, the environment, the stack file's path; else the secret or output of the Pulumi stack.
 
     Raises:
-        CannotObserve: none of them gives one.
+        ObservationError: none of them gives one.
     """
     context = stack.cluster.kubeconfig.context if isinstance(stack, ExistingStack) else None
     path: Path | None = option
@@ -74,7 +74,7 @@ def load_kubeconfig(name: str, stack: Stack, option: Path | None, root: Path) ->
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise CannotObserve(f"the kubeconfig {path} cannot be read: {reason}") from None
+            raise ObservationError(f"the kubeconfig {path} cannot be read: {reason}") from None
     else:
         text = _from_pulumi(name, stack, root)
     try:
@@ -82,7 +82,7 @@ def load_kubeconfig(name: str, stack: Stack, option: Path | None, root: Path) ->
     except yaml.YAMLError:
         data = None
     if not isinstance(data, dict) or "clusters" not in data:
-        raise CannotObserve("the kubeconfig is not one: it has no `clusters`")
+        raise ObservationError("the kubeconfig is not one: it has no `clusters`")
     return data, context
 
 
@@ -93,7 +93,7 @@ def _from_pulumi(name: str, stack: Stack, root: Path) -> str:
         words = ["stack", "output", "kubeconfig", "--show-secrets"]
     command = shutil.which("pulumi")
     if command is None:
-        raise CannotObserve(
+        raise ObservationError(
             "the kubeconfig is in the Pulumi stack, and `pulumi` is not on PATH; or give --kubeconfig FILE"
         )
     done = subprocess.run(
@@ -101,7 +101,7 @@ def _from_pulumi(name: str, stack: Stack, root: Path) -> str:
     )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise CannotObserve(f"pulumi does not give the kubeconfig of stack {name}: {last}; or give --kubeconfig FILE")
+        raise ObservationError(f"pulumi gives no kubeconfig of stack {name}: {last}; or use --kubeconfig FILE")
     return done.stdout
 
 
@@ -114,13 +114,13 @@ class Cluster:
         try:
             self._api = client.CoreV1Api(config.new_client_from_config_dict(kubeconfig, context=context))
         except Exception as error:  # the library raises many kinds; its text names the missing entry
-            raise CannotObserve(f"the kubeconfig cannot be used: {error}") from None
+            raise ObservationError(f"the kubeconfig cannot be used: {error}") from None
 
     def observe(self) -> Observed:
         """One reading.
 
         Raises:
-            CannotObserve: the API server does not answer, or refuses.
+            ObservationError: the API server does not answer, or refuses.
         """
         from kubernetes.client.exceptions import ApiException
         from urllib3.exceptions import HTTPError
@@ -129,9 +129,9 @@ class Cluster:
             nodes = self._api.list_node(_request_timeout=REQUEST_SECONDS)
             pods = self._api.list_pod_for_all_namespaces(_request_timeout=REQUEST_SECONDS)
         except ApiException as error:
-            raise CannotObserve(f"the API server refuses to answer: {error.status} {error.reason}") from None
+            raise ObservationError(f"the API server refuses to answer: {error.status} {error.reason}") from None
         except (HTTPError, OSError) as error:
-            raise CannotObserve(f"the API server does not answer: {type(error).__name__}") from None
+            raise ObservationError(f"the API server does not answer: {type(error).__name__}") from None
         return Observed(
             nodes={n.metadata.name: _node(n) for n in nodes.items},
             pods=tuple(sorted((_pod(p) for p in pods.items if _is_plugin(p)), key=lambda p: (p.node, p.name))),
