@@ -31,20 +31,20 @@ def run(args: argparse.Namespace) -> int:
         print(f"gpufleet: the stack file has errors; see `gpufleet plan -s {compiled.name}`", file=sys.stderr)
         return EXIT_USAGE
     from infra.status.compare import compare
-    from infra.status.observe import CannotObserve, Cluster, load_kubeconfig
+    from infra.status.observe import Cluster, ObservationError, load_kubeconfig
 
     deadline = time.monotonic() + args.wait
     try:
         data, context = load_kubeconfig(compiled.name, compiled.stack, args.kubeconfig, project_root())
         cluster = Cluster(data, context)
-    except CannotObserve as error:
+    except ObservationError as error:
         print(f"gpufleet: {error}", file=sys.stderr)
         return EXIT_USAGE
     while True:
         trouble, status = None, None
         try:
             status = compare(compiled.plan, cluster.observe())
-        except CannotObserve as error:
+        except ObservationError as error:
             trouble = error
         if (status is not None and status.agrees) or time.monotonic() >= deadline:
             break
