@@ -52,7 +52,7 @@ def role(container: dict[str, Any]) -> str:
         return next((name for name, program in PROGRAMS.items() if program in programs), "plugin")
     if image == "driver":
         return "driver"
-    if image == "gpu-operator":
+    if image == "gpu-operator" and "gpu-operator" in programs:
         return "operator"
     if image == "node-feature-discovery" and "nfd-worker" in programs:
         return "nfd-worker"
