@@ -25,6 +25,7 @@ from infra.catalog.drivers import (
     driver_branches,
     known_bad,
     known_bad_drivers,
+    operator_drivers,
 )
 from infra.catalog.gpus import Architecture, GpuModel, architecture, architectures, gpu_groups, gpu_model, gpu_models
 from infra.catalog.hosts import (
@@ -94,6 +95,7 @@ __all__ = [
     "known_bad",
     "known_bad_drivers",
     "labels",
+    "operator_drivers",
     "package_names",
     "packages_for",
     "pci_gpu",

@@ -1,5 +1,6 @@
 """Which rows of the catalogue are old, and what a row looks like to a person."""
 
+from calendar import monthrange
 from collections.abc import Iterator
 from datetime import date
 from typing import Any, NamedTuple
@@ -18,14 +19,11 @@ class OldRow(NamedTuple):
 
 
 def months_before(day: date, months: int) -> date:
-    """The same day of the month `months` earlier; the last of the month where it has no such day."""
-    years, month = divmod(day.year * 12 + day.month - 1 - months, 12)
-    for day_of_month in range(day.day, 27, -1):
-        try:
-            return date(years, month + 1, day_of_month)
-        except ValueError:
-            continue
-    return date(years, month + 1, min(day.day, 28))
+    """The same day of the month `months` earlier, or the month's last day where it has no such day."""
+    year, month = divmod(day.year * 12 + day.month - 1 - months, 12)
+    if year < date.min.year:
+        return date.min
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def old_rows(today: date, months: int) -> list[OldRow]:
@@ -40,6 +38,8 @@ def old_rows(today: date, months: int) -> list[OldRow]:
 
 def _entries() -> Iterator[OldRow]:
     for file, table, index, row in tables.every_row():
+        if file == "sources":  # texts, not facts: each fact has a date of its own
+            continue
         missing = [key for key in ("source", "as_of") if not isinstance(row.get(key), str)]
         if missing:
             raise CatalogError(f"{file}.yaml {table}[{index}]: no {' and '.join(missing)}")

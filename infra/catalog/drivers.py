@@ -64,6 +64,12 @@ def driver_branch(name: str | int) -> DriverBranch | None:
 
 
 @cache
+def operator_drivers() -> tuple[str, ...]:
+    """Versions that the GPU Operator of this catalogue lists for its driver container, newest first."""
+    return tuple(row["version"] for row in tables.rows("driver-branches", "operator_drivers"))
+
+
+@cache
 def known_bad() -> tuple[KnownBad, ...]:
     """Every row, for all components."""
     return tuple(KnownBad(**row) for row in tables.rows("known-bad", "known_bad"))

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-_NUMBERS = re.compile(r"v?(\d+(?:\.\d+)*)")
+_NUMBERS = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)")
 
 
 class DriverVersion(NamedTuple):

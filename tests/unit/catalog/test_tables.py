@@ -1,0 +1,84 @@
+"""Every row of every table: source, date, types, no duplicates."""
+
+import re
+from datetime import date
+
+import pytest
+
+from infra.catalog import CatalogError, tables
+
+TABLES = [(file, table) for file in tables.files() for table in tables.load(file)]
+every_table = pytest.mark.parametrize(("file", "table"), TABLES, ids=[f"{file}:{table}" for file, table in TABLES])
+
+#: What makes a row one of its table, where its first key alone does not.
+KEYS = {
+    "pci_gpus": ("device", "subsystem"),
+    "missing_trees": ("directory", "architecture"),
+    "repository_keys": ("directory", "manager"),
+    "signing_keys": ("use", "fingerprint", "short_id"),
+}
+
+
+def test_there_are_tables() -> None:
+    wanted = {"azure-sizes", "gpus", "mig", "architectures", "driver-branches", "cuda", "components", "distributions"}
+    assert wanted <= set(tables.files())
+    assert sum(1 for _ in tables.every_row()) > 300
+
+
+@every_table
+def test_rows_have_a_source_and_a_past_date(file: str, table: str) -> None:
+    """Dates are quoted text, so that every reader sees the same."""
+    for row in tables.rows(file, table):
+        assert isinstance(row.get("source"), str) and row["source"].strip(), row
+        assert isinstance(row.get("as_of"), str), row
+        assert date(2020, 1, 1) < tables.as_of(row["as_of"]) <= date.today(), row
+
+
+@every_table
+def test_sources_can_be_found_again(file: str, table: str) -> None:
+    """Each part names a text of sources.yaml, a repository or thread, a table of ours, or a vendor's document."""
+    known = {row["id"] for row in tables.rows("sources", "sources")} | {name for _, name in TABLES}
+    for row in tables.rows(file, table) if file != "sources" else ():
+        for part in re.split(r";\s*|,\s+(?=#)", row["source"]):
+            first = re.split(r"[\s(#:,]", part, maxsplit=1)[0]
+            named = first in known or "/" in part or "#" in part or part.startswith(("Ubuntu archive", "CUDA "))
+            assert named, f"{tables.row_name(row)}: {part}"
+
+
+@every_table
+def test_no_row_twice(file: str, table: str) -> None:
+    rows = tables.rows(file, table)
+    keys = KEYS.get(table) or (next(iter(rows[0])),)
+    names = [tuple(str(row.get(key)).casefold() for key in keys) for row in rows]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+@every_table
+def test_versions_are_text(file: str, table: str) -> None:
+    """A number such as 580.10 would lose its zero; only branches, counts and shares of a card are numbers."""
+    for row in tables.rows(file, table):
+        for key, value in row.items():
+            assert key == "cards" or not isinstance(value, float | date), f"{tables.row_name(row)}: quote {key} {value}"
+
+
+def test_no_table_name_in_two_files() -> None:
+    names = [name for _, name in TABLES]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+@pytest.mark.parametrize(("text", "day"), [("2026-11", "2026-11-01"), ("2026-11-30", "2026-11-30")])
+def test_as_of_reads_months_and_days(text: str, day: str) -> None:
+    assert tables.as_of(text) == date.fromisoformat(day)
+
+
+@pytest.mark.parametrize("text", ["2026", "2026-13", "yesterday", ""])
+def test_as_of_refuses_other_texts(text: str) -> None:
+    with pytest.raises(ValueError):
+        tables.as_of(text)
+
+
+def test_a_missing_table_is_named() -> None:
+    with pytest.raises(CatalogError, match="no table nothing"):
+        tables.rows("gpus", "nothing")
+    with pytest.raises(CatalogError, match=r"nowhere\.yaml"):
+        tables.load("nowhere")
