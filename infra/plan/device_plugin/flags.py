@@ -82,7 +82,8 @@ def _outside(option: Option, env: Mapping[str, str], flags: Mapping[str, str]) -
             return f"--{name}", flags[name], True
     for name in option.env:
         if name in env:
-            return name, env[name], False
+            # The first variable that exists counts; an empty list of numbers is taken as not set.
+            return (None, "", False) if option.type == "ints" and env[name] == "" else (name, env[name], False)
     return None, "", False
 
 

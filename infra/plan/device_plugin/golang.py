@@ -13,7 +13,8 @@ from decimal import Decimal
 INT64_MIN, INT64_MAX, UINT64_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
 _BASES = {"0x": (16, "0123456789abcdef"), "0b": (2, "01"), "0o": (8, "01234567")}
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_DIGITS = "[0-9]+(?:_[0-9]+)*"
+_FLOAT = re.compile(rf"[-+]?(?:\.{_DIGITS}|{_DIGITS}(?:\.(?:{_DIGITS})?)?)(?:[eE][-+]?{_DIGITS})?")
 _DURATION_PART = re.compile(r"([0-9]*)(?:(\.)([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 _NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}
 _NANOSECONDS |= {"m": 60 * 10**9, "h": 3600 * 10**9}
@@ -49,10 +50,10 @@ def parse_int(text: str) -> int | None:
 
 
 def parse_float(text: str) -> float | None:
-    """strconv.ParseFloat for decimal notation; None where it is no number or is out of range."""
+    """strconv.ParseFloat for decimal notation, underscores between digits; None: no number, or out of range."""
     if not _FLOAT.fullmatch(text):
         return None
-    value = float(text)
+    value = float(text.replace("_", ""))
     return None if math.isinf(value) else value
 
 

@@ -20,6 +20,8 @@ from infra.plan.device_plugin.yaml11 import Item, YamlError, read
 
 VERSION = "v1"
 _MISSING = Item(None, 0)
+#: Go's zero values by option type.
+_ZERO: dict[str, Any] = {"string": "", "bool": False, "strings": [], "ints": [], "duration": 0}
 
 
 @dataclass
@@ -66,6 +68,7 @@ class _Loader:
     def __init__(self) -> None:
         self.out = Loaded()
         self.version_item = _MISSING
+        self.emptied: dict[str, PathParts] = {}
 
     # --- collecting -------------------------------------------------------------------------------------------------
 
@@ -113,6 +116,8 @@ class _Loader:
         if homes:
             home = "the top level" if homes[0] == "" else " or ".join(homes)
             reason = f"{here} has no key {key}; it belongs to {home}, and the plugin drops it here without a word"
+            if any(path == emptied for emptied in self.emptied.values()):
+                reason += ", but takes the option as set to nothing, so that its default is lost as well"
             self.unused(Kind.MISPLACED_KEY, path, item, reason, f"{homes[0]}.{key}".lstrip("."))
             return
         reason = f"{here} has no key {key}; the plugin drops unknown keys without a word"
@@ -185,7 +190,37 @@ class _Loader:
                 for name, value in self.struct(path, item, "resources", options.RESOURCES):
                     self.custom_resources((*path, name), value)
             else:
+                if key == "flags":
+                    self.touch(path, item)
                 self.option_level(path, item, key, config)
+
+    def touch(self, path: PathParts, item: Item) -> None:
+        """Flags in the wrong map below `flags`: the loader drops their value, yet takes the option as set to nothing.
+
+        sigs.k8s.io/yaml looks up the keys of `flags.plugin` and `flags.gfd` among those of `flags` (the embedded
+        struct) and allocates the field it finds; the default no longer applies. A value at the right place repairs it.
+        """
+        if not isinstance(item.value, dict):
+            return
+        for key, inner in item.value.items():
+            if golang.fold(key) in ("PLUGIN", "GFD"):
+                self.allocate((*path, key), inner, "flags")
+
+    def allocate(self, path: PathParts, item: Item, level: str) -> None:
+        if not isinstance(item.value, dict):
+            return
+        folded = {golang.fold(k): k for k in options.keys_of(level)}
+        for key, value in item.value.items():
+            name = folded.get(golang.fold(key))
+            if name is None:
+                continue
+            place = f"{level}.{name}"
+            option = options.by_path().get(place)
+            if option is None:
+                self.allocate((*path, key), value, place)
+            elif self.out.config.options.setdefault(place, _ZERO[option.type]) == _ZERO[option.type]:
+                self.emptied[place] = (*path, key)
+                self.out.config.option_lines.setdefault(place, value.key_line or value.line)
 
     def version(self, path: PathParts, item: Item) -> None:
         self.version_item = item
@@ -255,7 +290,9 @@ class _Loader:
             self.scalar((*path, key), fields[key], "bool") if key in fields else None
             for key in ("renameByDefault", "failRequestsGreaterThanOne")
         )
-        into.rename_by_default, into.fail_gt1 = bool(rename), fail
+        if rename is not None or "renameByDefault" not in fields:  # null leaves what an equal key set before
+            into.rename_by_default = bool(rename)
+        into.fail_gt1 = fail
         rows = fields.get("resources")
         if rows is None or rows.value is None or rows.value == []:
             self.fault((*path, "resources"), rows or item, "no resources specified")
@@ -307,7 +344,7 @@ class _Loader:
         return resources.full_name(item.value or "")
 
     def replicas(self, path: PathParts, item: Item, row: ReplicatedRow) -> None:
-        value = 0 if item.value is None else self.scalar(path, item, "int")
+        value = row.replicas if item.value is None else self.scalar(path, item, "int")
         if value is None:
             return
         row.replicas = value

@@ -24,6 +24,10 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: Deeper nesting is refused; Go refuses it at 10,000 levels, no configuration needs more than ten.
 MAX_DEPTH = 100
 
+#: go-yaml knows the byte order mark only at the start of a text; inside it is a letter like any other, for libyaml it
+#: is not, so a private letter stands in for it.
+_BOM, _BOM_INSIDE = "\ufeff", "\uf8fe"
+
 _TAG = "tag:yaml.org,2002:"
 _RESOLVABLE = {_TAG + t for t in ("str", "bool", "int", "float", "null", "timestamp")}
 _WORDS: dict[str, Any] = {}
@@ -64,6 +68,8 @@ class Item:
     style: str = ""
     lost: list[tuple[str, Item]] = field(default_factory=list)
     """Of a map: keys whose value a later equal key replaced."""
+    bad_key: int = 0
+    """Of a map: the line of a key that JSON cannot have (null, an integer beyond int64), 0 if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +98,11 @@ def _events(text: str) -> Iterator[Any]:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise YamlError("invalid UTF-8") from None
+    body = text.removeprefix(_BOM)
+    if body.startswith(_BOM):
+        raise YamlError("two byte order marks", 1)
     try:
-        yield from yaml.parse(text, Loader=_LOADER)
+        yield from yaml.parse(body.replace(_BOM, _BOM_INSIDE), Loader=_LOADER)
     except yaml.YAMLError as error:
         mark: Any = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
@@ -104,7 +113,7 @@ def _compose(events: Iterator[Any]) -> tuple[_Node | None, int | None]:
     """The node tree of the first document, and the line of the document after it."""
     anchors: dict[str, _Node] = {}
     top = _Node("sequence", 1)
-    stack = [top]
+    stack, flow = [top], [False]
     for event in events:
         mark: Any = event.start_mark
         line = int(mark.line) + 1
@@ -115,6 +124,7 @@ def _compose(events: Iterator[Any]) -> tuple[_Node | None, int | None]:
             break
         elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
             stack.pop()
+            flow.pop()
         elif isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent, yaml.SequenceStartEvent, yaml.MappingStartEvent)):
             if isinstance(event, yaml.AliasEvent):
                 if event.anchor not in anchors:
@@ -122,7 +132,10 @@ def _compose(events: Iterator[Any]) -> tuple[_Node | None, int | None]:
                 node = _Node("alias", line, event.anchor, target=anchors[event.anchor])
             elif isinstance(event, yaml.ScalarEvent):
                 style = event.style or ""
-                node = _Node("scalar", line, event.value, event.tag or "", bool(event.implicit[0]), style)
+                value = event.value.replace(_BOM_INSIDE, _BOM)
+                if event.implicit[0] and flow[-1] and "?" in value:
+                    raise YamlError("did not find expected ',' or ']'", line)  # go-yaml ends the word at the mark
+                node = _Node("scalar", line, value, event.tag or "", bool(event.implicit[0]), style)
             else:
                 node = _Node("sequence" if isinstance(event, yaml.SequenceStartEvent) else "mapping", line)
             if node.kind != "alias" and event.anchor:
@@ -130,6 +143,7 @@ def _compose(events: Iterator[Any]) -> tuple[_Node | None, int | None]:
             stack[-1].children.append(node)
             if node.kind in ("sequence", "mapping"):
                 stack.append(node)
+                flow.append(bool(getattr(event, "flow_style", False)))
                 if len(stack) > MAX_DEPTH:
                     raise YamlError("exceeded max depth", line)
     if not top.children:
@@ -267,7 +281,10 @@ class _Decoder:
             if isinstance(key.value, (list, dict)):
                 raise YamlError("invalid map key", key_node.line)
             value = self.item(value_node)
-            name = _key_text(key.value, key_node.line)
+            name = _key_text(key.value)
+            if name is None:
+                out.bad_key = out.bad_key or key_node.line
+                continue
             if name in out.value:
                 out.lost.append((name, out.value[name]))
                 del out.value[name]
@@ -281,6 +298,7 @@ class _Decoder:
             if target is None or target.kind != "mapping":
                 raise YamlError("map merge requires map or sequence of maps as the value", node.line)
             merged = self.item(source)
+            out.bad_key = out.bad_key or merged.bad_key
             for name, value in merged.value.items():
                 if name in out.value:
                     out.lost.append((name, out.value[name]))
@@ -292,14 +310,10 @@ def _is_merge(node: _Node) -> bool:
     return node.kind == "scalar" and node.value == "<<" and (node.plain or node.tag == _TAG + "merge")
 
 
-def _key_text(key: Any, line: int) -> str:
-    """A map key as JSON text; null keys and integers beyond int64 have none.
-
-    Raises:
-        YamlError: the key has no JSON form.
-    """
+def _key_text(key: Any) -> str | None:
+    """A map key as JSON text; None for those that have none: null and integers beyond int64."""
     if key is None or (type(key) is int and key > golang.INT64_MAX):
-        raise YamlError("unsupported map key", line)
+        return None
     if isinstance(key, bool):
         return "true" if key else "false"
     return key if isinstance(key, str) else f"{key:g}" if isinstance(key, float) else str(key)
@@ -313,7 +327,9 @@ def children(item: Item) -> list[Item]:
 
 
 def _refuse_non_json(item: Item) -> None:
-    """JSON has no infinity and no NaN: such a number anywhere in the text makes the loader fail."""
+    """JSON has neither infinity nor NaN nor null keys: one anywhere in the text makes the loader fail."""
+    if item.bad_key:
+        raise YamlError("unsupported map key", item.bad_key)
     if isinstance(item.value, float) and (item.value != item.value or item.value in (float("inf"), float("-inf"))):
         raise YamlError(f"json: unsupported value: {item.text}", item.line)
     for child in children(item):
