@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from infra.catalog import tables
 from infra.catalog.versions import driver_version
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class DriverBranch(NamedTuple):
@@ -34,6 +36,7 @@ class KnownBad(NamedTuple):
     reason: str
     source: str
     as_of: str
+    applies: Mapping[str, Any] = _NOTHING  # gpus, architectures, modules, mig: what must be true beside the version
 
     def concerns(self, version: str) -> bool:
         """Whether the range holds `version`; a row without any bound holds all. Raises ValueError on a bad version."""

@@ -5,12 +5,14 @@ from itertools import pairwise
 import pytest
 
 from infra.catalog import (
+    architectures,
     component,
     cuda_full_driver,
     cuda_min_driver,
     driver_branch,
     driver_branches,
     driver_version,
+    gpu_models,
     known_bad,
     known_bad_drivers,
     operator_drivers,
@@ -119,6 +121,21 @@ def test_driver_of_a_cuda_release(cuda: str, driver: str) -> None:
 )  # fmt: skip
 def test_known_bad_ranges(row: str, version: str, bad: bool) -> None:
     assert {r.id: r for r in known_bad()}[row].concerns(version) is bad
+
+
+def test_conditions_name_rows_of_other_tables() -> None:
+    for row in known_bad():
+        assert set(row.applies) <= {"gpus", "architectures", "modules", "mig"}
+        assert set(row.applies.get("gpus", ())) <= set(gpu_models())
+        assert set(row.applies.get("architectures", ())) <= set(architectures())
+        assert row.applies.get("modules") in (None, "open", "proprietary")
+    conditions = {row.id: dict(row.applies) for row in known_bad_drivers()}
+    assert conditions == {
+        "mixed-mig-pending": {"mig": "partial"},
+        "hgx-h100-535-open": {"gpus": ["H100-SXM5-80GB", "H800-SXM5-80GB"], "modules": "open"},
+        "legacy-gpu-590": {"architectures": ["maxwell", "pascal", "volta"]},
+        "hmm-kaslr": {},
+    }
 
 
 def test_known_bad_drivers_are_about_drivers() -> None:
