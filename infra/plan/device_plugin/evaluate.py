@@ -27,17 +27,19 @@ def predict(
         return _rejected("reject-parse", loaded.faults, found)
     values, faults, overridden = cli.settings(loaded.config, env or {}, flags or {})
     found += overridden
-    faults = faults or cli.check(loaded.config, values)
-    if faults:
+    if faults:  # the command line is read first; the file is never loaded
         return _rejected("reject-flags", faults, found)
     warned = _disable_renaming(loaded.config)
+    faults = cli.check(loaded.config, values)
+    if faults:
+        return _rejected("reject-flags", faults, found, warned)
     mig_strategy = str(values["flags.migStrategy"])
     try:
         base = devices.unshared(node, mig_strategy)
     except devices.DeviceError as error:
         place = "flags.migStrategy"
         line = loaded.config.option_lines.get(place)
-        return _rejected("reject-devices", [Fault("devices", place, line, mig_strategy, str(error))], found)
+        return _rejected("reject-devices", [Fault("devices", place, line, mig_strategy, str(error))], found, warned)
     found += _unmatched(loaded.config, base)
     refused = devices.mps_refuses(loaded.config, base, node)
     lost = gfd.labels_fail(loaded.config, node)
@@ -58,8 +60,8 @@ def predict(
     )
 
 
-def _rejected(outcome: str, faults: list[Fault], found: list[NoEffect]) -> Prediction:
-    return Prediction(outcome, faults[0].reason, None, None, None, None, False, False, tuple(found), tuple(faults))
+def _rejected(outcome: str, faults: list[Fault], found: list[NoEffect], warned: bool = False) -> Prediction:
+    return Prediction(outcome, faults[0].reason, None, None, None, None, False, warned, tuple(found), tuple(faults))
 
 
 def _fail_gt1(config: Config) -> bool | None:

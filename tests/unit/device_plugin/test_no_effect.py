@@ -142,3 +142,12 @@ def test_every_known_option_is_no_finding() -> None:
         prediction = predict(text, NODE)
         assert (prediction.outcome, prediction.no_effect) == ("accept", ()), path
     assert keys_of("flags.gfd") == ("oneshot", "noTimestamp", "sleepInterval", "outputFile", "machineTypeFile")
+
+
+def test_the_warning_comes_before_flags_and_devices_are_checked() -> None:
+    text = sharing("{name: gpu, replicas: 2, devices: [0]}", flags="plugin: {deviceIDStrategy: name}")
+    prediction = predict(text, NODE)
+    assert (prediction.outcome, prediction.ignored_fields_warned) == ("reject-flags", True)
+    text = sharing("{name: gpu, replicas: 2, devices: [0]}", flags="migStrategy: single")
+    prediction = predict(text, NodeLayout(2, mig={0: ("1g.5gb",)}))
+    assert (prediction.outcome, prediction.ignored_fields_warned) == ("reject-devices", True)
