@@ -17,6 +17,7 @@ from . import constraints, nodes, pools
 from .errors import ArmError, FailedStateError, not_allowed
 from .faults import raise_planned
 from .store import State, Store
+from .wipe import wipe
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 TENANT = "11111111-1111-1111-1111-111111111111"
@@ -184,9 +185,12 @@ class Service:
         names = [nodes.node_name(pool_id.rsplit("/", 2)[0], record["name"], index)
                  for pool_id, record in gone.items() if record["kind"] == "AgentPool"
                  for index in range(pools.node_count(record["props"]))]
-        if kube and names:
+        ended = any(record["kind"] == "ManagedCluster" for record in gone.values())
+        if kube and (names or ended):
             try:
                 nodes.remove(kube, names)
+                if ended:
+                    wipe(kube)
             except KubeError as error:
                 message = f"The nodes could not be removed: {error}"
                 raise ArmError("InternalOperationError", message, status=500) from error
