@@ -53,10 +53,11 @@ class Think:
 class Fma:
     """The fused multiply-add kernel at full and at small size, with its measured speed."""
 
-    def __init__(self, cuda: Cuda) -> None:
+    def __init__(self, cuda: Cuda, multiprocessors: int) -> None:
         self.cuda = cuda
         self._function = cuda.function(cuda.load(MODULE), "fma_loop")
-        self._grid = cuda.multiprocessors() * _BLOCKS_PER_MULTIPROCESSOR
+        self._grid = multiprocessors * _BLOCKS_PER_MULTIPROCESSOR
+        self._multiprocessors = multiprocessors
         self._out = cuda.allocate(self._grid * _BLOCK * 4)
 
     def launch(self, rounds: int, *, small: bool = False) -> Launch:
@@ -74,6 +75,7 @@ class Fma:
     def calibrate(self) -> dict[str, float]:
         """Rounds per millisecond with the whole GPU, and per microsecond for the small kernel. Takes 0.2 s."""
         return {
+            "multiprocessors": self._multiprocessors,
             "full_rounds_per_ms": self._speed(20_000, small=False),
             "small_rounds_per_us": self._speed(20_000, small=True) / 1e3,
         }
@@ -98,10 +100,12 @@ class DriverLoop:
         self._think = Think(sizes.think_ms / 1e3, seed)
         self.calibration: dict[str, float] = dict(calibration or {})
         self._rest = 0.0
+        # Under MPS limits and MIG a process sees fewer multiprocessors. Its work must be the same all the same.
+        multiprocessors = round(self.calibration.get("multiprocessors", self._cuda.multiprocessors()))
         if workload == COPY:
-            self._launches = [self._copy(sizes)] * sizes.copies
+            self._launches = [self._copy(sizes, multiprocessors)] * sizes.copies
         else:
-            fma = Fma(self._cuda)
+            fma = Fma(self._cuda, multiprocessors)
             fma.check()
             if not self.calibration:
                 self.calibration = fma.calibrate()
@@ -119,11 +123,11 @@ class DriverLoop:
         self._events = [self._cuda.event(), self._cuda.event()]
         self._steps = 0
 
-    def _copy(self, sizes: Sizes) -> Launch:
+    def _copy(self, sizes: Sizes, multiprocessors: int) -> Launch:
         size = sizes.copy_mib << 20
         source, target = self._cuda.allocate(size), self._cuda.allocate(size)
         function = self._cuda.function(self._cuda.load(MODULE), "copy_loop")
-        grid = self._cuda.multiprocessors() * _BLOCKS_PER_MULTIPROCESSOR
+        grid = multiprocessors * _BLOCKS_PER_MULTIPROCESSOR
         launch = self._cuda.launcher(function, grid, _BLOCK, [target, source, ctypes.c_uint64(size // 16)])
         pattern = bytes(range(256)) * 16
         self._cuda.upload(source, pattern)

@@ -88,8 +88,8 @@ class Worker:
 class Pool:
     """``count`` processes with one workload each, ready to run. Use as a context manager.
 
-    The first is set up alone and calibrates; its calibration holds for all, so that every process does the
-    same work. ``ready`` tells how many could be set up, ``failure`` why another could not. Raises WorkerError
+    The first is set up alone; its calibration, or the one in ``setup``, holds for all, so that every process
+    does the same work. ``ready`` tells how many could be set up, ``failure`` why another could not. Raises WorkerError
     when not even the first can.
     """
 

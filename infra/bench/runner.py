@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from infra.bench import mps, queue_model, settings, smi
-from infra.bench.plan import COMMAND, MIG, MPS, MPS_UNLIMITED, TIME_SLICING, WORKLOADS, Run
+from infra.bench.plan import COMMAND, MIG, MPS, MPS_UNLIMITED, TIME_SLICING, TRAINING, WORKLOADS, Run
 from infra.bench.pool import Pool, WorkerError
 from infra.bench.stats import percentile
 from infra.bench.worker import setup_message
@@ -63,6 +63,7 @@ class Bench:
         self._run, self._write, self._say = run, write, say
         self._end = time.monotonic() + run.time_limit if run.time_limit else None
         self._backend = ""
+        self._calibration: dict[str, float] = {}
         self.failures = 0
 
     def execute(self) -> None:
@@ -75,10 +76,19 @@ class Bench:
                     try:
                         self._backend = "command" if workload == COMMAND else choose_backend(self._run.backend)
                         base["backend"] = self._backend
+                        self._calibrate()
                         with self._time_slice(setting):
                             self._group(base)
                     except (WorkerError, mps.MpsError, settings.SettingsError, smi.SmiError) as error:
                         self._fail(base, str(error))
+
+    def _calibrate(self) -> None:
+        """Size the built-in kernels once, on the GPU without limits: the same work under every method."""
+        if self._backend != "driver" or self._calibration:
+            return
+        env = {"CUDA_VISIBLE_DEVICES": self._run.gpu} if self._run.gpu else {}
+        with Pool(1, setup_message(TRAINING, "driver", self._run.sizes, 0), [env]) as pool:
+            self._calibration = pool.calibration
 
     def _settings_of(self, method: str) -> list[dict[str, str]]:
         if method == TIME_SLICING and self._run.time_slices:
@@ -136,7 +146,8 @@ class Bench:
             elif base["method"] == MIG:
                 uuids = settings.mig_instances(base["profile"], count, self._gpu(), self._run.allow_settings)
                 envs = [{"CUDA_VISIBLE_DEVICES": uuid} for uuid in stack.enter_context(uuids)]
-            more = {"command": self._run.command, "step_pattern": self._run.step_pattern}
+            more: dict[str, Any] = {"command": self._run.command, "step_pattern": self._run.step_pattern}
+            more["calibration"] = self._calibration
             setup = setup_message(base["workload"], self._backend, self._run.sizes, 0, **more)
             pool = stack.enter_context(Pool(count, setup, envs))
             group = {"kind": "group", **base, "processes": pool.ready, "device": pool.device}
