@@ -58,7 +58,8 @@ class Item:
     """A JSON value with its place: None, bool, int, float, str, a list of items or a map.
 
     `line` is where the value starts, `key_line` where its key stands (both 1-based); `style` is the quote of a
-    scalar ("" when plain), `text` what was written.
+    scalar ("" when plain), `text` what was written. `span` and `key_span` are character offsets in the text; those of
+    a value that comes from an alias or a merge key lie at the anchor.
     """
 
     value: Any
@@ -66,6 +67,8 @@ class Item:
     key_line: int = 0
     text: str = ""
     style: str = ""
+    span: tuple[int, int] = (0, 0)
+    key_span: tuple[int, int] = (0, 0)
     lost: list[tuple[str, Item]] = field(default_factory=list)
     """Of a map: keys whose value a later equal key replaced."""
     bad_key: int = 0
@@ -88,6 +91,8 @@ class _Node:
     tag: str = ""
     plain: bool = True
     style: str = ""
+    start: int = 0
+    end: int = 0
     children: list[_Node] = field(default_factory=list)
     target: _Node | None = None
 
@@ -109,13 +114,14 @@ def _events(text: str) -> Iterator[Any]:
         raise YamlError(problem, mark.line + 1 if mark else None) from None
 
 
-def _compose(events: Iterator[Any]) -> tuple[_Node | None, int | None]:
-    """The node tree of the first document, and the line of the document after it."""
+def _compose(events: Iterator[Any], bom: int) -> tuple[_Node | None, int | None]:
+    """The node tree of the first document, and the line of the document after it; `bom` characters came before."""
     anchors: dict[str, _Node] = {}
     top = _Node("sequence", 1)
     stack, flow = [top], [False]
     for event in events:
         mark: Any = event.start_mark
+        last: Any = event.end_mark
         line = int(mark.line) + 1
         if isinstance(event, yaml.DocumentStartEvent):
             if event.version not in (None, (1, 1)):
@@ -123,7 +129,7 @@ def _compose(events: Iterator[Any]) -> tuple[_Node | None, int | None]:
         elif isinstance(event, yaml.DocumentEndEvent):
             break
         elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
-            stack.pop()
+            stack.pop().end = last.index + bom
             flow.pop()
         elif isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent, yaml.SequenceStartEvent, yaml.MappingStartEvent)):
             if isinstance(event, yaml.AliasEvent):
@@ -138,6 +144,7 @@ def _compose(events: Iterator[Any]) -> tuple[_Node | None, int | None]:
                 node = _Node("scalar", line, value, event.tag or "", bool(event.implicit[0]), style)
             else:
                 node = _Node("sequence" if isinstance(event, yaml.SequenceStartEvent) else "mapping", line)
+            node.start, node.end = mark.index + bom, last.index + bom
             if node.kind != "alias" and event.anchor:
                 anchors[event.anchor] = node
             stack[-1].children.append(node)
@@ -240,7 +247,7 @@ class _Decoder:
         if node.kind == "alias":
             return self._alias(node)
         if node.kind == "scalar":
-            return Item(_scalar(node), node.line, text=node.value, style=node.style)
+            return Item(_scalar(node), node.line, text=node.value, style=node.style, span=(node.start, node.end))
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise YamlError("exceeded max depth", node.line)
@@ -250,6 +257,7 @@ class _Decoder:
             out = Item({}, node.line)
             self._mapping(node, out)
         self.depth -= 1
+        out.span = (node.start, node.end)
         return out
 
     def _ratio(self) -> float:
@@ -288,7 +296,7 @@ class _Decoder:
             if name in out.value:
                 out.lost.append((name, out.value[name]))
                 del out.value[name]
-            value.key_line = key_node.line
+            value.key_line, value.key_span = key_node.line, (key_node.start, key_node.end)
             out.value[name] = value
 
     def _merge(self, node: _Node, out: Item) -> None:
@@ -342,7 +350,7 @@ def read(text: str) -> Document:
     Raises:
         YamlError: go-yaml or the conversion to JSON would refuse the text.
     """
-    root, second_line = _compose(_events(text))
+    root, second_line = _compose(_events(text), len(text) - len(text.removeprefix(_BOM)))
     if root is None:
         return Document(None)
     item = _Decoder().item(root)
