@@ -72,7 +72,8 @@ def _deploy(twin: Twin, stack: str, environment: dict[str, str]) -> int:
         say(f"A killed pulumi had left a lock ({lock.name}); removed.")
     twin.init_stack(CHECKOUT, stack)
     say(f"\npulumi up --stack {stack}")
-    words = [layout.root / "bin" / "pulumi", "up", "--yes", "--stack", stack, "--non-interactive"]
+    words = [layout.root / "bin" / "pulumi", "up", "--yes", "--skip-preview", "--stack", stack]
+    words += ["--non-interactive", "--suppress-progress"]
     with pulumi_home.salt_kept_out(stack_file(CHECKOUT, stack)):
         code = processes.foreground("pulumi", words, run_dir=layout.run, env=environment, cwd=CHECKOUT)
     if code != 0:
@@ -134,6 +135,16 @@ def down() -> int:
     return 0
 
 
+def tools() -> int:
+    """Make sure that every program is there and say where."""
+    there = toolchain.ensure(say)
+    for name, program in (("etcd", there.etcd), ("kwok", there.kwok), ("pulumi", there.pulumi)):
+        say(f"{name:20} {program}")
+    say(f"{'kubernetes':20} {' '.join(there.kube['apiserver'])} ({there.kubernetes_version})")
+    say(f"{'kubernetes provider':20} {there.provider or 'as Pulumi finds it on PATH'}")
+    return 0
+
+
 def status() -> int:
     """Print what runs; 0 when all does, 1 otherwise."""
     layout = Layout(FOLDER)
@@ -166,13 +177,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     starting = commands.add_parser("up", help="start it, or repair it, and deploy a stack")
     starting.add_argument("-s", "--stack", default="local", help="the stack to deploy (default: local)")
     starting.add_argument("--no-deploy", action="store_true", help="control plane and nodes only")
+    commands.add_parser("tools", help="build the programs that are missing, so that nothing later has to wait for it")
     commands.add_parser("down", help="end it and remove everything that it made")
     commands.add_parser("status", help="what runs")
     given = parser.parse_args(arguments)
     try:
         if given.command == "up":
             return up(given.stack, not given.no_deploy)
-        return down() if given.command == "down" else status()
+        return {"down": down, "status": status, "tools": tools}[given.command]()
     except (TwinError, AssertionError) as error:
         print(f"twin: {error}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:

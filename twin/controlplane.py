@@ -37,6 +37,8 @@ ORDER = ("etcd", "apiserver", "controller-manager", "scheduler", "kwok", "advert
 READY_SECONDS = 60.0
 # A wait that holds even where the API server is too busy to answer at once.
 PROBE_SECONDS = 5.0
+# A part that answers nobody is taken to run when it has lived this long: a program that cannot start ends sooner.
+SETTLED_SECONDS = 1.5
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Part:
-    """One process: its command, and the address that answers 200 once it is ready (None: running is enough)."""
+    """One process: its command, and the address that answers 200 once it is ready (None: it answers nobody)."""
 
     name: str
     command: tuple[str, ...]
@@ -325,7 +327,9 @@ def _wait_ready(layout: Layout, awaited: list[Part]) -> None:
             return record is not None and processes.alive(record)
 
         def ready(part: Part = part, runs: Callable[[], bool] = runs) -> bool:
-            return runs() and (part.probe is None or _answers(layout, part.probe))
+            if part.probe is None:
+                return runs() and time.time() - (layout.run / f"{part.name}.json").stat().st_mtime > SETTLED_SECONDS
+            return runs() and _answers(layout, part.probe)
 
         def message(part: Part = part, log: Path = log, runs: Callable[[], bool] = runs) -> str:
             how = "does not answer" if runs() else "ended at once"

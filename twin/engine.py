@@ -84,8 +84,12 @@ class Twin:
         return client.CoreV1Api(self.client())
 
     def env(self, project: Path | None = None) -> dict[str, str]:
-        """Return a whole environment for commands of a project; without one, for the checkout's own stacks."""
-        state = (project.resolve() if project else self.layout.root) / "state"
+        """Return a whole environment for commands of a project; without one, for the checkout's own stacks.
+
+        The state of a project of tests is in its own folder, that of the checkout's stacks in the twin's.
+        """
+        own = project is not None and project.resolve() != CHECKOUT
+        state = (project.resolve() if project is not None and own else self.layout.root) / "state"
         state.mkdir(parents=True, exist_ok=True)
         return {**os.environ, **pulumi_home.variables(self.layout, state)}
 

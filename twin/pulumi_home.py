@@ -125,6 +125,7 @@ def variables(layout: Layout, state: Path, env: Mapping[str, str] = os.environ) 
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_DISABLE_REGISTRY_RESOLVE": "true",
         "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
+        "GPUFLEET_OPERATOR_CHART": str(CHECKOUT / "twin" / "chart" / "gpu-operator"),
         "KUBECONFIG": str(layout.kubeconfig),
         "GPUFLEET_KUBECONFIG": str(layout.kubeconfig),
         "TWIN_KUBECONFIG": str(layout.kubeconfig),
