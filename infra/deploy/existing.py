@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pulumi
 import pulumi_kubernetes as k8s
+import yaml
 
 from infra.config.cluster import KubeconfigRef
 from infra.config.pools import NodePool
@@ -22,13 +23,41 @@ def kubeconfig(ref: KubeconfigRef, root: Path) -> pulumi.Output[str]:
     """The text of the kubeconfig, secret from here on.
 
     Raises:
-        pulumi.RunError: the file cannot be read; the message names the path, never the content.
+        pulumi.RunError: it cannot be read, or is none; the message names path and context, never the content.
     """
     if ref.secret:
-        return pulumi.Config("gpufleet").require_secret("kubeconfig")
+        text, where = pulumi.runtime.get_config("gpufleet:kubeconfig") or "", "the secret gpufleet:kubeconfig"
+    else:
+        text, where = _read(ref, root)
+    problem = kubeconfig_problem(text, ref.context)
+    if problem:
+        raise pulumi.RunError(f"The kubeconfig of the cluster cannot be used: {where}: {problem}.")
+    return pulumi.Output.secret(text)
+
+
+def kubeconfig_problem(text: str, context: str | None) -> str | None:
+    """Why a text is no usable kubeconfig, without showing any of it; None when it is one.
+
+    The provider itself takes an unusable one for an unreachable cluster, and previews as if all were well.
+    """
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return "it is not YAML"
+    if not isinstance(data, dict) or not isinstance(data.get("clusters"), list) or not data["clusters"]:
+        return "it names no cluster"
+    contexts = [c.get("name") for c in data.get("contexts") or () if isinstance(c, dict)]
+    if context is not None and context not in contexts:
+        return f"it has no context {context} (there are: {', '.join(map(str, contexts)) or 'none'})"
+    if context is None and data.get("current-context") not in contexts:
+        return "its current-context is none of its contexts; name one in cluster.kubeconfig.context"
+    return None
+
+
+def _read(ref: KubeconfigRef, root: Path) -> tuple[str, str]:
     path = Path(os.environ.get(KUBECONFIG_ENV) or root / Path(ref.path or "").expanduser())
     try:
-        return pulumi.Output.secret(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8"), str(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise pulumi.RunError(

@@ -12,7 +12,6 @@ from infra.deploy.options import InCluster
 from infra.plan.names import MANAGED_BY
 from infra.plan.operator_values import OperatorPlan
 
-
 #: A folder or archive that stands in for the chart of the stack file, for runners that cannot reach it.
 CHART_ENV = "GPUFLEET_OPERATOR_CHART"
 

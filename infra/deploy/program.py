@@ -11,8 +11,8 @@ from infra.config.diagnostics import Diagnostic, Severity, errors, summary, text
 from infra.config.model import AksStack, ExistingStack
 from infra.config.pools import AksPool, NodePool
 from infra.deploy.options import InCluster
-from infra.plan.compile import Plan
 from infra.internal_error import internal_error
+from infra.plan.compile import Plan
 from infra.stackfile import Compiled, compile_engine
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -97,8 +97,7 @@ def check_owner(pool: Pool, facts: Facts, stack: Stack, path: str) -> list[Diagn
     if owner == "operator" and isinstance(stack.stack, PluginRoute):
         found.append(diagnostic("GF202", where, value=owner))
     if owner == "managed":
-        sdk = component("pulumi-azure-native").version if _knows_sdk() else "in use"
-        found.append(diagnostic("GF203", where, value=owner, sdk=sdk))
+        found.append(diagnostic("GF203", where, value=owner, sdk=component("pulumi-azure-native").version))
     if owner in ("none", "managed") and pool.sharing is not None:
         found.append(diagnostic("GF204", f"{path}.sharing", value=pool.sharing, owner=owner))
     if owner == "none":
@@ -111,14 +110,6 @@ def check_owner(pool: Pool, facts: Facts, stack: Stack, path: str) -> list[Diagn
     if owner in ("operator", "host"):
         found += _check_version(pool, facts, path)
     return found
-
-
-def _knows_sdk() -> bool:
-    try:
-        component("pulumi-azure-native")
-    except KeyError:
-        return False
-    return True
 
 
 def _check_aks(pool: AksPool, facts: Facts, path: str) -> list[Diagnostic]:

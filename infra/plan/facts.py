@@ -26,9 +26,18 @@ def pool_facts(pool: Pool) -> Facts:
         if size is None:
             return Facts(None, None, None)
         model = gpu_model(size.gpu) if size.gpu else None
-        return Facts(size.gpus_schedulable, model, size.memory_gib_per_gpu, size)
+        return Facts(size.gpus_schedulable, model, _memory(model, size.memory_gib_per_gpu), size)
     model = gpu_model(pool.gpu)
-    return Facts(pool.gpus_per_node, model, float(model.memory_gib) if model and model.memory_gib else None)
+    return Facts(
+        pool.gpus_per_node, model, _memory(model, float(model.memory_gib) if model and model.memory_gib else None)
+    )
+
+
+def _memory(model: GpuModel | None, sold_as: float | None) -> float | None:
+    """What the driver shows where it is known: less than what the card is sold as (a T4 of 16 GB shows 15 GiB)."""
+    if model is not None and model.memory_mib is not None:
+        return model.memory_mib / 1024
+    return sold_as
 
 
 def check_hardware(pool: Pool, path: str) -> list[Diagnostic]:

@@ -15,7 +15,12 @@ STACK = """\
 config:
   gpufleet:cluster: {{kind: existing, name: rep, site: rep, kubeconfig: {{path: kubeconfig}}}}
   gpufleet:pools:
-    - {{name: one, hosts: {{rep-one: {{}}}}, gpu: T4, gpusPerNode: 1, taints: ["sku=gpu:NoSchedule"], sharing: notebooks}}
+    - name: one
+      hosts: {{rep-one: {{}}}}
+      gpu: T4
+      gpusPerNode: 1
+      taints: ["sku=gpu:NoSchedule"]
+      sharing: notebooks
     - {{name: two, hosts: {{rep-two: {{}}}}, gpu: A10, gpusPerNode: 2, sharing: inference}}
   gpufleet:stack: {{kind: plugin, namespace: rep-plugin}}
   gpufleet:sharing:
