@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from infra.catalog import component, driver_branch, driver_version
+from infra.catalog import component, driver_branch, driver_version, operator_drivers
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import AksPool, NodePool, Pool
@@ -57,13 +57,14 @@ def operator_driver(stack: Stack) -> OperatorDriver:
 
 
 def _pinned(pool: Pool) -> str | None:
-    """The exact version that a pool asks for; of a branch, the newest that the catalogue has seen."""
-    if pool.driver_version:
+    """The exact version that a pool asks for; of a branch, the one that the operator's release lists."""
+    if pool.driver_version or not pool.driver_branch:
         return pool.driver_version
-    if pool.driver_branch:
-        branch = driver_branch(pool.driver_branch)
-        return branch.newest_seen if branch else None
-    return None
+    listed = [v for v in operator_drivers() if driver_version(v).branch == int(pool.driver_branch)]
+    if listed:
+        return max(listed, key=driver_version)
+    branch = driver_branch(pool.driver_branch)
+    return branch.newest_seen if branch else None
 
 
 def node_labels(pool: Pool, stack: Stack) -> dict[str, str]:
@@ -161,11 +162,13 @@ def _check_version(pool: Pool, facts: Facts, path: str) -> list[Diagnostic]:
     if pool.driver == "host" and given is None:
         return []
     version = given or component("operator-driver").version
+    found: list[Diagnostic] = []
+    if pool.driver == "operator" and given is not None and (pinned := _pinned(pool)) not in operator_drivers():
+        found.append(diagnostic("GF217", where, value=pinned, allowed=operator_drivers()))
     model = facts.model
     if model is None:
-        return []
+        return found
     branch = driver_version(version).branch
-    found: list[Diagnostic] = []
     newest = model.newest_driver_branch
     if newest is not None and branch > newest:
         found.append(
