@@ -31,7 +31,10 @@ class Kube:
     def __init__(self, kubeconfig: str) -> None:
         from kubernetes import config
 
-        self._client = config.new_client_from_config(config_file=kubeconfig)
+        try:
+            self._client = config.new_client_from_config(config_file=kubeconfig)
+        except config.ConfigException as error:
+            raise KubeError(0, f"unusable kubeconfig {kubeconfig}") from error
         self._pool = self._client.rest_client.pool_manager
         self._host = self._client.configuration.host.rstrip("/")
 

@@ -49,7 +49,7 @@ ENUMS = {
     "migStrategy": ("none", "single", "mixed"), "deviceIDStrategy": ("uuid", "index"),
     "deviceListStrategy": ("envvar", "volume-mounts", "cdi-annotations", "cdi-cri"),
     "sharedDevicesAllocationPolicy": ("distributed", "packed"),
-    "deviceDiscoveryStrategy": ("auto", "nvml", "tegra", "vfio"),
+    "deviceDiscoveryStrategy": ("auto", "nvml", "tegra"),
 }
 FLAGS: dict[str, type] = {
     "migStrategy": str, "failOnInitError": bool, "mpsRoot": str, "nvidiaDriverRoot": str, "nvidiaDevRoot": str,
@@ -75,10 +75,13 @@ LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
 
 class _Yaml11(yaml.SafeLoader):
-    """YAML 1.1 as Go's yaml.v2 reads it: `y` and `n` are booleans, integers as strconv.ParseInt(base 0)."""
+    """YAML 1.1 as Go's yaml.v2 reads it: `y` and `n` are booleans, integers as strconv.ParseInt(base 0).
+
+    What that refuses is tried as a float, so that 08 is 8. Merge keys and tags of one's own are not modelled.
+    """
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
-        first: [pair for pair in pairs if pair[0] not in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:bool")]
+        first: [pair for pair in pairs if pair[0].rpartition(":")[2] not in ("int", "bool", "float")]
         for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()}
 
     def _int(self, node: yaml.ScalarNode) -> int:
@@ -88,6 +91,10 @@ class _Yaml11(yaml.SafeLoader):
             return sign * int(digits, 8)
         return sign * int(digits, 0)
 
+    def _float(self, node: yaml.ScalarNode) -> float:
+        text = str(self.construct_scalar(node)).replace("_", "").lower()
+        return float(text.replace(".inf", "inf").replace(".nan", "nan"))
+
     def _bool(self, node: yaml.ScalarNode) -> bool:
         return str(self.construct_scalar(node)).lower() in ("y", "yes", "true", "on")
 
@@ -96,10 +103,15 @@ _Yaml11.add_implicit_resolver(
     "tag:yaml.org,2002:int",
     re.compile(r"^[-+]?(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|0|[1-9][0-9_]*)$"), list("-+0123456789"))
 _Yaml11.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^([-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"),
+    list("-+0123456789."))
+_Yaml11.add_implicit_resolver(
     "tag:yaml.org,2002:bool",
     re.compile(r"^(y|Y|yes|Yes|YES|true|True|TRUE|on|On|ON|n|N|no|No|NO|false|False|FALSE|off|Off|OFF)$"),
     list("yYtToOnNfF"))
 _Yaml11.add_constructor("tag:yaml.org,2002:int", _Yaml11._int)
+_Yaml11.add_constructor("tag:yaml.org,2002:float", _Yaml11._float)
 _Yaml11.add_constructor("tag:yaml.org,2002:bool", _Yaml11._bool)
 
 
@@ -131,7 +143,7 @@ def _load(text: str) -> dict[str, Any]:
     loader = _Yaml11(text)
     try:
         document = loader.get_data() if loader.check_data() else None  # further documents are never read
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ConfigError("parse", "unmarshal error: " + " ".join(str(error).split())) from error
     finally:
         loader.dispose()
@@ -190,11 +202,11 @@ def _flags(value: Any, env: Mapping[str, str], args: Sequence[str]) -> dict[str,
         if text is None:
             continue
         if name == "failOnInitError":
-            if text.lower() not in ("true", "false", "1", "0", "t", "f"):
+            if text.lower() not in ("true", "false", "1", "0", "t", "f", ""):
                 raise ConfigError("flags", f"could not parse {text!r} as bool value for {option}")
             flags[name] = text.lower() in ("true", "1", "t")
         else:
-            flags[name] = text.split(",") if name == "deviceListStrategy" else text
+            flags[name] = [one.strip() for one in text.split(",")] if name == "deviceListStrategy" else text
     return flags
 
 
@@ -211,7 +223,7 @@ def _validate(flags: dict[str, Any], mps: bool, imex: dict[str, Any]) -> None:
     for name, allowed in ENUMS.items():
         value = flags.get(name)
         for one in value if isinstance(value, list) else [value]:
-            if one not in (None, "") and one not in allowed:
+            if one is not None and one not in allowed:
                 raise ConfigError("flags", f"invalid --{name} option: {one}")
     if mps and not flags.get("mpsRoot"):
         raise ConfigError("flags", "using MPS requires --mps-root to be specified")
@@ -244,14 +256,15 @@ def _entry(entry: Any, warnings: list[str]) -> Shared:
         raise ConfigError("parse", "no resource name specified")
     name = _resource_name(entry["name"])
     replicas = entry.get("replicas")
-    if isinstance(replicas, bool) or not isinstance(replicas, (int, float)) or replicas != int(replicas):
+    whole = isinstance(replicas, int) or (isinstance(replicas, float) and replicas.is_integer())
+    if isinstance(replicas, bool) or not whole or not -(2**63) <= replicas < 2**63:
         raise ConfigError("parse", f"replicas of {name} must be a number of 2 or more")
     if replicas < 2:
         raise ConfigError("parse", f"number of replicas must be >= 2 (replicas of {name} is {int(replicas)})")
-    if entry.get("rename") is not None:
+    if "rename" in entry:
         _resource_name(entry["rename"])
         warnings.append("ignoring custom 'rename'")
-    if entry.get("devices") is not None:
+    if "devices" in entry:
         _devices(entry["devices"])
         if entry["devices"] != "all":
             warnings.append("ignoring custom 'devices'")

@@ -48,7 +48,7 @@ def _object(kind: str, fields: schema.Fields, value: dict[str, Any], path: str, 
         if name not in fields.shapes:
             near = difflib.get_close_matches(name, fields.shapes, 1)
             out.append((where, f"unknown property '{where}' of {kind}"
-                               + (f", did you mean '{near[0]}'?" if near else "")
+                               + (f", did you mean '{_join(path, near[0])}'?" if near else "")
                                + " (the real provider would drop it silently)"))
         else:
             out += _value(kind, schema.shape(fields.shapes[name]), child, where, flat_where)

@@ -178,12 +178,11 @@ def _refuse_labels_taints(pool: dict[str, Any]) -> None:
     for key, value in (pool.get("nodeLabels") or {}).items():
         domain = key.split("/")[0] if "/" in key else ""
         if is_spot(pool) and key == SPOT_KEY:
-            if value != "spot":
-                raise ArmError("BadRequest", f"Label {key} must be 'spot' on a spot pool.", "properties.nodeLabels")
-        elif domain == "kubernetes.azure.com" or domain.endswith(".kubernetes.azure.com"):
+            continue
+        if domain == "kubernetes.azure.com" or domain.endswith(".kubernetes.azure.com"):
             raise ArmError("BadRequest", f"Invalid node label key {key}. The 'kubernetes.azure.com' prefix is reserved "
                                          "for system labels.", "properties.nodeLabels")
-        elif (domain in ("kubernetes.io", "k8s.io") or domain.endswith((".kubernetes.io", ".k8s.io"))) and not (
+        if (domain in ("kubernetes.io", "k8s.io") or domain.endswith((".kubernetes.io", ".k8s.io"))) and not (
                 domain.endswith(("kubelet.kubernetes.io", "node.kubernetes.io"))):
             raise ArmError("BadRequest", f"Node label key {key} is in a reserved namespace; allowed prefixes are "
                                          "kubelet.kubernetes.io and node.kubernetes.io.", "properties.nodeLabels")
@@ -204,6 +203,8 @@ def _refuse_labels_taints(pool: dict[str, Any]) -> None:
 
 def _refuse_spot(name: str, body: dict[str, Any], pool: dict[str, Any]) -> None:
     if is_spot(pool):
+        if (body.get("nodeLabels") or {}).get(SPOT_KEY, "spot") != "spot":
+            raise ArmError("BadRequest", f"Label {SPOT_KEY} must be 'spot' on a spot pool.", "properties.nodeLabels")
         if pool["mode"] == "System":
             raise ArmError("InvalidParameter", f"Spot pool '{name}' cannot have mode System.", "properties.mode")
         price = pool["spotMaxPrice"]
