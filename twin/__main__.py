@@ -8,7 +8,6 @@ stack that came up last.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import re
 import shlex
 import shutil
