@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from . import scenarios
 from .engine import HostTwin
 from .errors import TwinError
 
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     commands.add_parser("down", help="stop the hosts and remove everything that up made")
     commands.add_parser("status", help="list the hosts")
+    commands.add_parser("scenarios", help="list the scenarios that come with the twin")
+    commands.add_parser("places", help="print what roles have to be told: roots, repository addresses, keys (JSON)")
     commands.add_parser("inventory", help="print an Ansible inventory (JSON, which is YAML)")
     options = parser.parse_args(arguments)
     twin = HostTwin(progress=True)
@@ -40,6 +43,10 @@ def _run(twin: HostTwin, options: argparse.Namespace) -> int:
         twin.start(options.count, options.scenario)
         print(f"{len(twin.hosts)} hosts answer after {time.monotonic() - began:.1f} s")
         _print_hosts(twin)
+        print(f"packages: {twin.url}/")
+    elif options.command == "scenarios":
+        for name in scenarios.names():
+            print(f"{name:<16} {scenarios.load(name).values['description']}")
     elif options.command == "down":
         twin.stop()
     elif not twin.attach():
@@ -47,6 +54,8 @@ def _run(twin: HostTwin, options: argparse.Namespace) -> int:
         return 0 if options.command == "status" else 1
     elif options.command == "status":
         _print_hosts(twin)
+    elif options.command == "places":
+        print(json.dumps(twin.places(), indent=2))
     else:
         print(json.dumps(twin.inventory(), indent=2))
     return 0
@@ -55,7 +64,7 @@ def _run(twin: HostTwin, options: argparse.Namespace) -> int:
 def _print_hosts(twin: HostTwin) -> None:
     for host in twin.hosts:
         word = "running" if host.machine.alive else "dead"
-        print(f"{host.name}  {host.address}  {word}  {host.scenario or '-'}")
+        print(f"{host.name}  {host.address}  {word}  {host.scenario.name}  {host.scenario.values['description']}")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,11 @@ def processes(group: str, host: str) -> list[int]:
     return sorted(found)
 
 
+def all_processes(group: str) -> list[int]:
+    """Return the ids of all processes of all hosts, and of the package server."""
+    return processes(group, "")
+
+
 def memory_kib(group: str, host: str) -> int:
     """Return the memory of a host in KiB: proportional set size over its processes."""
     total = 0

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import cgroup, machine, network, nspawn, paths, root, state
+from . import cgroup, layers, machine, network, nspawn, paths, recover, repository, root, serve, setup, state
+from . import scenarios as scenario_files
 from .errors import TwinError
+from .scenarios import Scenario
 
 START_LIMIT = 60.0  # seconds for sshd of the last host to answer
+LOCK = Path("/run/lock/gpufleet-hosts.lock")  # one subnet is chosen at a time on this machine
+ScenarioLike = str | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -28,13 +33,13 @@ class Result:
 
 @dataclass
 class Host:
-    """One running host."""
+    """One host of the twin."""
 
     name: str
     address: str
-    scenario: str
+    scenario: Scenario
     machine: nspawn.Machine
-    ssh_args: list[str] = field(default_factory=list)
+    ssh_args: list[str]
 
     def path(self, inside: str) -> Path:
         """Return where a path of the host lies on this machine (through the mounted overlay)."""
@@ -53,6 +58,7 @@ class HostTwin:
         self.directory = (directory or paths.default_state_dir()).resolve()
         self.progress = progress
         self.network: network.Network | None = None
+        self.repository: repository.Repository | None = None
         self.hosts: list[Host] = []
         self._state: state.TwinState | None = None
 
@@ -62,63 +68,261 @@ class HostTwin:
     def __exit__(self, *exc: object) -> None:
         self.stop()
 
-    # -- start ---------------------------------------------------------------------------------------------------
+    # -- start -------------------------------------------------------------------------------------------------------
 
-    def start(self, count: int, scenarios: Sequence[str] = ()) -> list[Host]:
+    def start(self, count: int, scenarios: Sequence[ScenarioLike] = (), nspawn_args: Sequence[str] = ()) -> list[Host]:
         """Start `count` hosts and wait until each answers SSH. Hosts left from an earlier run are stopped first.
 
-        `scenarios` names one scenario per host; the last one serves all further hosts.
+        `scenarios` has one scenario (name, file or content) per host; the last one serves all further hosts, none means
+        `t4`. `nspawn_args` are added to each host's command.
         """
+        wanted = [scenario_files.load(entry) for entry in scenarios] or [scenario_files.load(scenario_files.DEFAULT)]
         machine.check()
-        tree = root.ensure_root(self.progress)
+        root.ensure_root(self.progress)
+        repo = self.repository = repository.ensure(self.progress)
+        base = layers.host_layer(repo, self.progress)
+        lowers = {
+            runtime: [str(tree) for tree in layers.runtime_layer(runtime, base, self.progress)]
+            for runtime in sorted({scenario.values["runtime"] for scenario in wanted})
+        }
         self.stop()
         self.directory.mkdir(parents=True, exist_ok=True)
-        with paths.locked(Path("/run/lock/gpufleet-hosts.lock")):
+        with paths.locked(LOCK):
             self.network = network.create(self.directory)
-        self._state = state.TwinState(self.network.bridge, self.network.subnet)
-        state.save(self.directory, self._state)
+        self._state = state.TwinState(self.network.bridge, self.network.subnet, nspawn_args=list(nspawn_args))
+        self._save()
         try:
-            self._start_hosts(count, list(scenarios), tree)
+            self._state.server = serve.start(repo.folder, self.network.gateway, self.network.bridge, self.directory)
+            self._save()
+            self._ensure_key()
+            for index in range(count):
+                scenario = wanted[min(index, len(wanted) - 1)]
+                name = f"gpu{index + 1:02d}"
+                box = nspawn.Machine(name, self.directory / name, lowers=lowers[scenario.values["runtime"]])
+                address = self.network.address(index)
+                self.hosts.append(Host(name, address, scenario, box, self._ssh_args()))
+                self._state.hosts.append(state.HostState(name, address, scenario.name, box.lowers))
+            self._save()
+            self._launch(self.hosts)
         except BaseException:
             self.stop()
             raise
         return self.hosts
 
-    def _start_hosts(self, count: int, scenarios: list[str], tree: Path) -> None:
+    def _launch(self, hosts: Sequence[Host]) -> None:
+        """Mount, set up and boot hosts, and wait for them."""
         assert self.network is not None and self._state is not None
-        public_key = self._ensure_key()
-        names = [f"gpu{number:02d}" for number in range(1, count + 1)]
-        addresses = {name: self.network.address(index) for index, name in enumerate(names)}
-        for index, name in enumerate(names):
-            scenario = scenarios[min(index, len(scenarios) - 1)] if scenarios else ""
-            directory = self.directory / name
-            lowers = [str(tree)]
-            host = Host(name, addresses[name], scenario, nspawn.Machine(name, directory, lowers=lowers))
-            host.ssh_args = self._ssh_args()
-            self.hosts.append(host)
-            self._state.hosts.append(state.HostState(name, host.address, scenario, lowers))
-        state.save(self.directory, self._state)
         with ThreadPoolExecutor(max_workers=4) as pool:
-            list(pool.map(lambda host: self._prepare(host, public_key, addresses), self.hosts))
+            list(pool.map(self._prepare, hosts))
         self._write_known_hosts()
-        for host, entry in zip(self.hosts, self._state.hosts, strict=True):
-            nspawn.start(host.machine, self.network.bridge)
-            entry.pid, entry.started = host.machine.pid, host.machine.started
-            state.save(self.directory, self._state)
-        self.wait_ssh(self.hosts)
+        for host in hosts:
+            nspawn.start(host.machine, self.network.bridge, self._state.nspawn_args)
+            entry = self._entry(host.name)
+            entry.pid, entry.started, entry.scenario = host.machine.pid, host.machine.started, host.scenario.name
+            entry.lowers = host.machine.lowers
+            self._save()
+        self.wait_ready(hosts)
 
-    def _prepare(self, host: Host, public_key: str, addresses: dict[str, str]) -> None:
+    def _prepare(self, host: Host) -> None:
         assert self.network is not None
         nspawn.mount(host.machine)
-        nspawn.write_identity(host.machine, host.address, self.network.prefix, public_key, addresses)
+        neighbours = {other.name: other.address for other in self.hosts}
+        key = (self.directory / "ssh/id_ed25519.pub").read_text()
+        nspawn.write_identity(host.machine, host.address, self.network.prefix, key, neighbours)
+        setup.apply(host.machine.tree, host.scenario, host.name, self.url, host.machine.directory / "setup.log")
+        self._save_scenario(host)
 
-    def _ensure_key(self) -> str:
+    def replace(self, host: Host | str, scenario: ScenarioLike | None = None) -> Host:
+        """Throw one host away and start it afresh, with the same name and address; by default in the same scenario."""
+        target = self._host(host)
+        nspawn.stop([target.machine])
+        nspawn.unmount(target.machine)
+        if scenario is not None:
+            target.scenario = scenario_files.load(scenario)
+            base = layers.host_layer(repository.ensure(self.progress), self.progress)
+            tree = layers.runtime_layer(target.scenario.values["runtime"], base, self.progress)
+            target.machine.lowers = [str(folder) for folder in tree]
+        self._launch([target])
+        return target
+
+    def wait_ready(self, hosts: Sequence[Host], limit: float = START_LIMIT) -> None:
+        """Wait until each host answers SSH and systemd has finished its start. Raises TwinError with the console."""
+        deadline = time.monotonic() + limit
+        for host in hosts:
+            while True:
+                result = self.run(host, "systemctl is-system-running --wait", timeout=20)
+                if result.stdout.strip() in ("running", "degraded"):
+                    break
+                if not host.machine.alive or time.monotonic() > deadline:
+                    tail = nspawn.console_tail(host.machine)
+                    raise TwinError(f"{host.name} ({host.address}) did not come up: {result.stderr.strip()}\n{tail}")
+                time.sleep(0.1)
+
+    def reboot(self, host: Host | str, limit: float = START_LIMIT) -> None:
+        """Reboot a host the way an operator does, and wait until it is up with a new boot id."""
+        target = self._host(host)
+        before = self.run(target, "cat /twin/boot-id").stdout
+        self.run(target, "systemctl reboot", timeout=10)
+        deadline = time.monotonic() + limit
+        while self.run(target, "cat /twin/boot-id", timeout=10).stdout in ("", before):
+            if time.monotonic() > deadline:
+                raise TwinError(f"{target.name} did not come back\n{nspawn.console_tail(target.machine)}")
+            time.sleep(0.1)
+        self.wait_ready([target], limit)
+
+    # -- use ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        """The address of the package server, without a slash at its end."""
+        assert self.network is not None and self._state is not None and self._state.server is not None
+        port = self._state.server.port
+        return f"http://{self.network.gateway}" + ("" if port == 80 else f":{port}")
+
+    def _host(self, host: Host | str) -> Host:
+        return self.host(host) if isinstance(host, str) else host
+
+    def host(self, name: str) -> Host:
+        """Return a host by name. Raises TwinError when there is none."""
+        for host in self.hosts:
+            if host.name == name:
+                return host
+        raise TwinError(f"no host {name!r}; running: {', '.join(host.name for host in self.hosts) or 'none'}")
+
+    def run(self, host: Host | str, command: str | Sequence[str], timeout: float = 120) -> Result:
+        """Run a command on a host through SSH as root; a list is quoted for the shell. Never raises on a bad exit."""
+        target = self._host(host)
+        text = command if isinstance(command, str) else shlex.join(command)
+        options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-o", "LogLevel=ERROR"]
+        full = ["ssh", *target.ssh_args, *options, f"root@{target.address}", text]
+        try:
+            done = subprocess.run(full, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            return Result(124, "", f"no answer within {timeout:g} s")
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def set_scenario(self, host: Host | str, changes: Mapping[str, Any]) -> None:
+        """Change a running host's hardware or failures: `changes` is laid over its scenario, mappings key by key.
+
+        What the host's tools read changes at once (`failures`, `ecc_errors`, `gpus`, ...); what a start installs
+        (`runtime`, `packages`, `files`, ...) does not. `None` as a failure's value takes it back.
+        """
+        target = self._host(host)
+        values = scenario_files.merge(target.scenario.values, changes)
+        target.scenario = Scenario(target.scenario.name, scenario_files.check(target.scenario.name, values))
+        target.path("/twin/scenario.json").write_text(scenario_files.dump(target.scenario, target.name))
+        self._save_scenario(target)
+        result = self.run(target, "python3 -S -E /twin/lib/guest render")
+        if result.rc != 0:
+            raise TwinError(f"{target.name}: {result.stderr}")
+
+    def kernel_log(self, host: Host | str, line: str) -> None:
+        """Write one line to a host's kernel log, as a failing GPU does (`NVRM: Xid (PCI:0000:17:00): 79, ...`)."""
+        result = self.run(host, ["python3", "-S", "-E", "/twin/lib/guest", "kernel-log", line])
+        if result.rc != 0:
+            raise TwinError(f"kernel log: {result.stderr}")
+
+    def spoil_server(self, rules: Sequence[Mapping[str, Any]]) -> None:
+        """Make the package server answer badly (server.py lists the rules); no rules make it whole again."""
+        (self.directory / serve.RULES).write_text(json.dumps(list(rules)))
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return what hosts asked of the package server: host, path, status."""
+        log = self.directory / "requests.log"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    def inventory(self, **variables: Any) -> dict[str, Any]:
+        """Return an Ansible inventory (the structure of a YAML inventory file) with `variables` for all hosts."""
+        common = " ".join(shlex.quote(part) for part in self._ssh_args())
+        hosts = {host.name: {"ansible_host": host.address} for host in self.hosts}
+        shared = {
+            "ansible_user": "root",
+            "ansible_ssh_common_args": common,
+            "ansible_python_interpreter": "/usr/bin/python3",
+            **variables,
+        }
+        return {"all": {"hosts": hosts, "vars": shared}}
+
+    def places(self) -> dict[str, str]:
+        """Return what roles have to be told: roots of the simulated files, addresses and keys of the repositories."""
+        repo = self.repository or repository.ensure(progress=False)
+        url = self.url
+        return {
+            "sysfs_root": "/twin/sys",
+            "proc_root": "/twin/proc",
+            "dev_root": "/dev",
+            "package_server": url,
+            "cuda_base": f"{url}/compute/cuda/repos",
+            "cuda_key": f"{url}/compute/cuda/repos/debian12/x86_64/3bf863cc.pub",
+            "cuda_fingerprint": repo.fingerprints["cuda"],
+            "cuda_retired_key": f"{url}/compute/cuda/repos/debian12/x86_64/7fa2af80.pub",
+            "toolkit_base": f"{url}/libnvidia-container/stable/deb/amd64",
+            "toolkit_key": f"{url}/libnvidia-container/gpgkey",
+            "toolkit_fingerprint": repo.fingerprints["toolkit"],
+            "runfile_base": f"{url}/tesla",
+            "archive": f"{url}/debian",
+        }
+
+    def memory_mib(self, host: Host | str) -> float:
+        """Return the memory of a host in MiB (proportional set size of its processes)."""
+        assert self.network is not None
+        return cgroup.memory_kib(self.network.bridge, self._host(host).name) / 1024
+
+    # -- stop --------------------------------------------------------------------------------------------------------
+
+    def attach(self) -> bool:
+        """Take over hosts that another process started from the same state folder; False when nothing is recorded."""
+        found = state.load(self.directory)
+        if found is None:
+            return False
+        self._state = found
+        self.network = network.Network(found.bridge, found.subnet)
+        self.hosts = []
+        for entry in found.hosts:
+            box = nspawn.Machine(entry.name, self.directory / entry.name, entry.pid, entry.started, entry.lowers)
+            self.hosts.append(Host(entry.name, entry.address, self._saved_scenario(entry), box, self._ssh_args()))
+        return True
+
+    def stop(self) -> None:
+        """Stop the hosts and remove overlays, mounts, the server and the bridge. Safe to call when nothing runs."""
+        if self._state is None and not self.attach():
+            recover.remove(self.directory)
+            return
+        assert self._state is not None
+        nspawn.stop([host.machine for host in self.hosts])
+        for host in self.hosts:
+            nspawn.unmount(host.machine)
+        if self._state.server is not None:
+            serve.stop(self._state.server, self.directory)
+        cgroup.remove(self._state.bridge)
+        network.remove(self._state.bridge)
+        state.path(self.directory).unlink(missing_ok=True)
+        self._state, self.network, self.hosts = None, None, []
+
+    # -- own files ---------------------------------------------------------------------------------------------------
+
+    def _save(self) -> None:
+        assert self._state is not None
+        state.save(self.directory, self._state)
+
+    def _entry(self, name: str) -> state.HostState:
+        assert self._state is not None
+        return next(entry for entry in self._state.hosts if entry.name == name)
+
+    def _save_scenario(self, host: Host) -> None:
+        (host.machine.directory / "scenario.json").write_text(json.dumps(host.scenario.values))
+
+    def _saved_scenario(self, entry: state.HostState) -> Scenario:
+        file = self.directory / entry.name / "scenario.json"
+        values = json.loads(file.read_text()) if file.exists() else dict(scenario_files.DEFAULTS)
+        return Scenario(entry.scenario, values)
+
+    def _ensure_key(self) -> None:
         key = self.directory / "ssh" / "id_ed25519"
         if not key.exists():
             key.parent.mkdir(parents=True, exist_ok=True)
             key.parent.chmod(0o700)
             machine.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "gpufleet-twin", "-f", str(key)])
-        return key.with_suffix(".pub").read_text()
 
     def _ssh_args(self) -> list[str]:
         folder = self.directory / "ssh"
@@ -133,82 +337,3 @@ class HostTwin:
             key = host.path("/etc/ssh/ssh_host_ed25519_key.pub").read_text().split()
             lines.append(f"{host.address},{host.name} {key[0]} {key[1]}")
         (self.directory / "ssh" / "known_hosts").write_text("\n".join(lines) + "\n")
-
-    def wait_ssh(self, hosts: Sequence[Host], limit: float = START_LIMIT) -> None:
-        """Wait until each host answers SSH and systemd has finished its start. Raises TwinError with the console."""
-        deadline = time.monotonic() + limit
-        for host in hosts:
-            while True:
-                result = self.run(host, "systemctl is-system-running --wait", timeout=20)
-                if result.rc == 0 or "degraded" in result.stdout:
-                    break
-                if not host.machine.alive or time.monotonic() > deadline:
-                    tail = nspawn.console_tail(host.machine)
-                    raise TwinError(f"{host.name} ({host.address}) did not come up: {result.stderr.strip()}\n{tail}")
-                time.sleep(0.1)
-
-    # -- use -----------------------------------------------------------------------------------------------------
-
-    def host(self, name: str) -> Host:
-        """Return a host by name. Raises TwinError when there is none."""
-        for host in self.hosts:
-            if host.name == name:
-                return host
-        raise TwinError(f"no host {name!r}; running: {', '.join(host.name for host in self.hosts) or 'none'}")
-
-    def run(self, host: Host | str, command: str | Sequence[str], timeout: float = 120) -> Result:
-        """Run a command on a host through SSH as root; a list is quoted for the shell. Never raises on a bad exit."""
-        target = self.host(host) if isinstance(host, str) else host
-        text = command if isinstance(command, str) else shlex.join(command)
-        options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-o", "LogLevel=ERROR"]
-        full = ["ssh", *target.ssh_args, *options, f"root@{target.address}", text]
-        try:
-            done = subprocess.run(full, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
-        except subprocess.TimeoutExpired:
-            return Result(124, "", f"no answer within {timeout:g} s")
-        return Result(done.returncode, done.stdout, done.stderr)
-
-    def inventory(self, **variables: Any) -> dict[str, Any]:
-        """Return an Ansible inventory (the structure of a YAML inventory file) with `variables` for all hosts."""
-        common = " ".join(shlex.quote(part) for part in self._ssh_args())
-        hosts = {host.name: {"ansible_host": host.address, "twin_scenario": host.scenario} for host in self.hosts}
-        shared = {
-            "ansible_user": "root",
-            "ansible_ssh_common_args": common,
-            "ansible_python_interpreter": "/usr/bin/python3",
-            **variables,
-        }
-        return {"all": {"hosts": hosts, "vars": shared}}
-
-    def memory_mib(self, host: Host) -> float:
-        """Return the memory of a host in MiB (proportional set size of its processes)."""
-        assert self.network is not None
-        return cgroup.memory_kib(self.network.bridge, host.name) / 1024
-
-    # -- stop ----------------------------------------------------------------------------------------------------
-
-    def attach(self) -> bool:
-        """Take over hosts that another process started from the same state folder; False when nothing is recorded."""
-        found = state.load(self.directory)
-        if found is None:
-            return False
-        self._state = found
-        self.network = network.Network(found.bridge, found.subnet)
-        self.hosts = []
-        for entry in found.hosts:
-            box = nspawn.Machine(entry.name, self.directory / entry.name, entry.pid, entry.started, entry.lowers)
-            self.hosts.append(Host(entry.name, entry.address, entry.scenario, box, self._ssh_args()))
-        return True
-
-    def stop(self) -> None:
-        """Stop the hosts and remove overlays, mounts and the bridge. Safe to call when nothing runs."""
-        if self._state is None and not self.attach():
-            return
-        assert self._state is not None
-        nspawn.stop([host.machine for host in self.hosts])
-        for host in self.hosts:
-            nspawn.unmount(host.machine)
-        cgroup.remove(self._state.bridge)
-        network.remove(self._state.bridge)
-        state.path(self.directory).unlink(missing_ok=True)
-        self._state, self.network, self.hosts = None, None, []

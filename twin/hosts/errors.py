@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from twin.errors import TwinError
 
-class TwinError(Exception):
-    """Something failed that should have worked: a build, a start, a command on a host."""
+__all__ = ["TwinError", "UnavailableError"]
 
 
 class UnavailableError(TwinError):

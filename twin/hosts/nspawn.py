@@ -80,13 +80,17 @@ def write_identity(
 _ENTER = 'while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 1; shift; done; shift; exec "$@"'
 
 
+def entering(groups: Sequence[Path], command: Sequence[str]) -> list[str]:
+    """Return a command that enters control groups first; its process id is the command's own."""
+    return ["sh", "-c", _ENTER, "enter", *(str(group) for group in groups), "--", *command]
+
+
 def start(host: Machine, bridge: str, extra: Sequence[str] = (), env: Mapping[str, str] | None = None) -> None:
     """Start the host with systemd as process 1. Returns at once; sshd answers a few seconds later."""
     groups = cgroup.create(bridge, host.name)
     # nspawn wants this folder of a running systemd; the machine itself may have none.
     Path("/run/systemd/nspawn/propagate").mkdir(parents=True, exist_ok=True)
     command = [
-        "sh", "-c", _ENTER, "enter", *(str(group) for group in groups), "--",
         "systemd-nspawn", "--quiet", f"--directory={host.tree}", f"--machine={host.name}", "--boot", "--register=no",
         "--keep-unit", f"--network-bridge={bridge}", "--console=pipe", "--link-journal=no", "--resolv-conf=off",
         "--timezone=off", *extra,
@@ -94,7 +98,12 @@ def start(host: Machine, bridge: str, extra: Sequence[str] = (), env: Mapping[st
     environment = {**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1", "PATH": machine.search_path(), **(env or {})}
     with host.console.open("ab") as console:
         process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True
+            entering(groups, command),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=console,
+            start_new_session=True,
         )
     host.process, host.pid = process, process.pid
     started = machine.start_time(process.pid)

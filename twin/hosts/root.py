@@ -6,13 +6,11 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from . import machine, paths
-from .errors import TwinError
 
 SUITE = "bookworm"
 # What a server has before anyone prepares it for GPUs; apt and python3-apt are what Ansible's apt module works with.
@@ -26,20 +24,6 @@ MASKED = ("apt-daily.timer", "apt-daily-upgrade.timer", "systemd-networkd-wait-o
 RECIPE = 1  # raise it when the steps below change
 
 
-@dataclass(frozen=True)
-class Layer:
-    """A tree laid over the root: Debian packages installed in it, and units that stay off until a host wants them."""
-
-    name: str
-    packages: tuple[str, ...]
-    disabled_units: tuple[str, ...] = ()
-
-
-LAYERS = {
-    "containerd": Layer("containerd", ("containerd", "runc"), ("containerd.service",)),
-}
-
-
 def version(*parts: object) -> str:
     """Return a short hash that changes with the recipe."""
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:10]
@@ -48,11 +32,6 @@ def version(*parts: object) -> str:
 def root_path() -> Path:
     """Return where the finished root lies, whether or not it exists."""
     return paths.roots_dir() / f"{SUITE}-{version(RECIPE, SUITE, PACKAGES, MASKED)}"
-
-
-def layer_path(layer: Layer) -> Path:
-    """Return where the finished layer lies; its name follows the root's version."""
-    return paths.roots_dir() / f"{layer.name}-{version(root_path().name, layer.packages, layer.disabled_units)}"
 
 
 def ensure_root(progress: bool = True) -> Path:
@@ -109,41 +88,34 @@ def _finish_root(tree: Path) -> None:
     (wants / "systemd-networkd.service").symlink_to("/lib/systemd/system/systemd-networkd.service")
 
 
-def ensure_layer(name: str, progress: bool = True) -> Path:
-    """Return the layer's tree, building it over the root when the cache lacks it.
+def ensure_tree(
+    target: Path, lowers: Sequence[Path], fill: Callable[[Path, Path], None], progress: bool = True
+) -> None:
+    """Build the layer `target` over `lowers` when the cache lacks it: `fill(tree, log)` changes the merged tree.
 
-    Raises TwinError for an unknown layer or a failed installation.
+    Raises TwinError when filling fails; a half-made layer is never seen under the final name.
     """
-    if name not in LAYERS:
-        raise TwinError(f"unknown layer {name!r}; known: {', '.join(sorted(LAYERS))}")
-    layer = LAYERS[name]
-    root, target = ensure_root(progress), layer_path(layer)
-    if target.is_dir():
-        return target
-    with paths.locked(paths.roots_dir() / ".lock"):
+    with paths.locked(target.with_name(target.name + ".lock")):
         if target.is_dir():
-            return target
+            return
         if progress:
             print(f"building the layer {target.name}", flush=True)
-        building = target.with_name(target.name + ".building")
-        work = target.with_name(target.name + ".work")
-        merged = target.with_name(target.name + ".merged")
+        building, work, merged = (target.with_name(f"{target.name}.{word}") for word in ("building", "work", "merged"))
         for folder in (building, work, merged):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
         log = target.with_name(target.name + ".log")
         log.unlink(missing_ok=True)
-        with _mounted(root, building, work, merged):
-            _install(merged, layer, log)
+        with _mounted(lowers, building, work, merged):
+            fill(merged, log)
         shutil.rmtree(work, ignore_errors=True)
         merged.rmdir()
         building.rename(target)
-    return target
 
 
 @contextmanager
-def _mounted(lower: Path, upper: Path, work: Path, merged: Path) -> Iterator[None]:
-    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+def _mounted(lowers: Sequence[Path], upper: Path, work: Path, merged: Path) -> Iterator[None]:
+    options = f"lowerdir={':'.join(str(lower) for lower in lowers)},upperdir={upper},workdir={work}"
     machine.run(["mount", "-t", "overlay", "overlay", "-o", options, str(merged)])
     try:
         yield
@@ -151,41 +123,56 @@ def _mounted(lower: Path, upper: Path, work: Path, merged: Path) -> Iterator[Non
         machine.run(["umount", str(merged)])
 
 
-def _install(tree: Path, layer: Layer, log: Path) -> None:
-    """Install the layer's packages in the tree with the machine's own apt sources, without starting anything."""
+def download(names: list[str], folder: Path) -> None:
+    """Fetch packages and what they need beyond the root into a folder, with this machine's own apt."""
+    root = ensure_root()
+    top = folder.with_name(folder.name + ".tree")
+    shutil.rmtree(top, ignore_errors=True)
+    upper, work, merged = top / "upper", top / "work", top / "merged"
+    for made in (upper, work, merged):
+        made.mkdir(parents=True)
+    with _mounted([root], upper, work, merged), _sources(merged) as (options, env):
+        log = folder.with_name(folder.name + ".log")
+        machine.run(["chroot", str(merged), "apt-get", *options, "update"], env=env, log=log)
+        install = ["apt-get", "install", "-y", "--no-install-recommends", "--download-only", *options, *names]
+        machine.run(["chroot", str(merged), *install], env=env, log=log)
+        for archive in (merged / "var/cache/apt/archives").glob("*.deb"):
+            shutil.copyfile(archive, folder / archive.name.replace("%3a", "_"))
+    shutil.rmtree(top)
+
+
+@contextmanager
+def _sources(tree: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Lend a tree this machine's apt sources and resolver; yields apt-get options and environment."""
     sources = tree / "etc/apt/sources.list.d/build.list"
     lines = [f"deb {source.uri} {source.suite} main" for source in machine.debian_sources(SUITE)]
     sources.write_text("\n".join(lines) + "\n")
     policy = tree / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")
     policy.chmod(0o755)
-    resolver = tree / "etc/resolv.conf"
+    resolver, hosts = tree / "etc/resolv.conf", tree / "etc/hosts"
     resolver.write_text(Path("/etc/resolv.conf").read_text() if Path("/etc/resolv.conf").exists() else "")
-    hosts = tree / "etc/hosts"
     hosts.write_text(Path("/etc/hosts").read_text())
-    env = {"DEBIAN_FRONTEND": "noninteractive", **machine.proxy_environment()}
     # The machine's apt options that are not about sources: clocks of test machines may be off.
     options = [f"-oAcquire::{name}={value}" for name, value in _apt_options().items()]
     try:
-        machine.run(["chroot", str(tree), "apt-get", *options, "update"], env=env, log=log)
-        machine.run(
-            ["chroot", str(tree), "apt-get", "install", "-y", "--no-install-recommends", *options, *layer.packages],
-            env=env,
-            log=log,
-        )
-        for unit in layer.disabled_units:
-            machine.run(["chroot", str(tree), "systemctl", "disable", unit], log=log)
+        yield options, {"DEBIAN_FRONTEND": "noninteractive", **machine.proxy_environment()}
     finally:
         sources.unlink()
         policy.unlink()
         resolver.write_text("")
         hosts.unlink()
-        for listing in (tree / "var/lib/apt/lists").glob("*_*"):
-            listing.unlink()
-        for archive in (tree / "var/cache/apt/archives").glob("*.deb"):
-            archive.unlink()
-        for cached in (tree / "var/cache/apt").glob("*.bin"):
-            cached.unlink()
+        for pattern in ("var/lib/apt/lists/*_*", "var/cache/apt/archives/*.deb", "var/cache/apt/*.bin"):
+            for file in tree.glob(pattern):
+                file.unlink()
+
+
+def install(tree: Path, packages: Sequence[str], log: Path) -> None:
+    """Install real Debian packages in a tree, without starting anything. Raises TwinError."""
+    with _sources(tree) as (options, env):
+        machine.run(["chroot", str(tree), "apt-get", *options, "update"], env=env, log=log)
+        command = ["apt-get", "install", "-y", "--no-install-recommends", *options, *packages]
+        machine.run(["chroot", str(tree), *command], env=env, log=log)
 
 
 def _apt_options() -> dict[str, str]:

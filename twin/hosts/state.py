@@ -39,6 +39,7 @@ class TwinState:
     subnet: str
     hosts: list[HostState] = field(default_factory=list)
     server: ServerState | None = None
+    nspawn_args: list[str] = field(default_factory=list)
 
 
 def path(directory: Path) -> Path:
@@ -55,7 +56,7 @@ def load(directory: Path) -> TwinState | None:
         raw: dict[str, Any] = json.loads(file.read_text())
         hosts = [HostState(**entry) for entry in raw["hosts"]]
         server = ServerState(**raw["server"]) if raw.get("server") else None
-        return TwinState(raw["bridge"], raw["subnet"], hosts, server)
+        return TwinState(raw["bridge"], raw["subnet"], hosts, server, list(raw.get("nspawn_args", [])))
     except (ValueError, KeyError, TypeError) as error:
         raise TwinError(f"{file}: not a state file of the host twin ({error})") from None
 

@@ -1,0 +1,1 @@
+"""Code that runs on the simulated hosts themselves: the GPU layer. Standard library only."""
