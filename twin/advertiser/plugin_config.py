@@ -140,13 +140,10 @@ def read(text: str, env: Mapping[str, str] | None = None, args: Sequence[str] = 
 
 
 def _load(text: str) -> dict[str, Any]:
-    loader = _Yaml11(text)
     try:
-        document = loader.get_data() if loader.check_data() else None  # further documents are never read
+        document = next(yaml.load_all(text, _Yaml11), None)  # further documents are never read
     except (yaml.YAMLError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ConfigError("parse", "unmarshal error: " + " ".join(str(error).split())) from error
-    finally:
-        loader.dispose()
     if document is None:
         return {}
     if not isinstance(document, dict):

@@ -154,12 +154,10 @@ class Service:
 
     def _sync(self, cluster_id: str, plan: list[tuple[dict[str, Any] | None, dict[str, Any]]],
               created: str | None) -> None:
-        kube = self.kube() if plan else None
-        if kube is None:
-            return
         cluster = (_find(self.store.read(), cluster_id) or {}).get("props", {})
         try:
-            for old, new in plan:
+            kube = self.kube() if plan else None
+            for old, new in plan if kube else []:
                 nodes.sync(kube, cluster_id, cluster, old, new)
         except KubeError as error:
             if created:
@@ -181,15 +179,18 @@ class Service:
                 if found["kind"] == "AgentPool":
                     _keep_one_system_pool(state, ident.rsplit("/", 2)[0], found["name"], None)
             gone = _drop(state, ident)
-        kube = self.kube()
+            clusters = [record for record in state["resources"].values() if record["kind"] == "ManagedCluster"]
         names = [nodes.node_name(pool_id.rsplit("/", 2)[0], record["name"], index)
                  for pool_id, record in gone.items() if record["kind"] == "AgentPool"
                  for index in range(pools.node_count(record["props"]))]
-        ended = any(record["kind"] == "ManagedCluster" for record in gone.values())
-        if kube and (names or ended):
+        # another cluster of the subscription lives in the same API server: its objects are not to be touched
+        ended = not clusters and any(record["kind"] == "ManagedCluster" for record in gone.values())
+        if names or ended:
             try:
-                nodes.remove(kube, names)
-                if ended:
+                kube = self.kube()
+                if kube:
+                    nodes.remove(kube, names)
+                if kube and ended:
                     wipe(kube)
             except KubeError as error:
                 message = f"The nodes could not be removed: {error}"

@@ -29,8 +29,9 @@ def test_a_gpu_node(put_pool: Put, kube: FakeKube) -> None:
         "team": "x", "agentpool": "t4", "kubernetes.azure.com/agentpool": "t4", "accelerator": "nvidia",
         "kubernetes.azure.com/accelerator": "nvidia", "kubernetes.azure.com/cluster": "MC_rg_aks_eastus",
         "kubernetes.azure.com/mode": "user", "kubernetes.azure.com/role": "agent",
-        "kubernetes.azure.com/os-sku": "Ubuntu", "kubernetes.azure.com/priority": "regular", "kubernetes.io/os": "linux",
-        "kubernetes.io/arch": "amd64", "node.kubernetes.io/instance-type": "Standard_NC4as_T4_v3",
+        "kubernetes.azure.com/os-sku": "Ubuntu", "kubernetes.azure.com/priority": "regular",
+        "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+        "node.kubernetes.io/instance-type": "Standard_NC4as_T4_v3",
         "topology.kubernetes.io/region": "eastus", "topology.kubernetes.io/zone": "0"}
     assert node["spec"]["taints"] == [{"key": "sku", "value": "gpu", "effect": "NoSchedule"},
                                       {"key": "drain", "effect": "NoExecute"}]
@@ -99,7 +100,8 @@ def test_a_pool_whose_nodes_cannot_be_made_leaves_nothing(azure: Service, put_po
 
 
 def test_the_inline_list_takes_no_new_pool(azure: Service) -> None:
-    more = {**CLUSTER, "agentPoolProfiles": [*CLUSTER["agentPoolProfiles"], {"name": "gpu", "vmSize": "Standard_NC4as_T4_v3"}]}
+    gpu = {"name": "gpu", "vmSize": "Standard_NC4as_T4_v3"}
+    more = {**CLUSTER, "agentPoolProfiles": [*CLUSTER["agentPoolProfiles"], gpu]}
     with pytest.raises(ArmError, match="A new agent pool was introduced"):
         azure.put("ManagedCluster", more, create=False)
     assert azure.put("ManagedCluster", {**CLUSTER, "tags": {"a": "b"}}, create=False)["tags"] == {"a": "b"}

@@ -43,7 +43,8 @@ SPOT_POOL = {"scaleSetPriority": "Spot", "enableAutoScaling": True, "minCount": 
     ({"upgradeSettings": {"maxSurge": "0", "maxUnavailable": "0"}}, "InvalidParameter", "cannot both be 0"),
     ({"osType": "Windows", "agentPoolName": "windows1"}, "InvalidParameter", "more than 6 characters"),
 ])
-def test_refused_bodies(put_pool: Put, azure: Service, kube: Any, changes: dict[str, Any], code: str, words: str) -> None:
+def test_refused_bodies(put_pool: Put, azure: Service, kube: Any, changes: dict[str, Any], code: str,
+                        words: str) -> None:
     before = azure.store.read()
     with pytest.raises(ArmError) as refused:
         put_pool(**changes)
@@ -67,9 +68,9 @@ def test_spot_pools_get_taint_and_label_and_keep_them(put_pool: Put) -> None:
     assert pool["nodeLabels"] == {SPOT: "spot"}
     more = {**SPOT_POOL, "maxCount": 6}
     taints, labels = ["sku=gpu:NoSchedule", SPOT + "=spot:NoSchedule"], {SPOT: "spot"}
-    with pytest.raises(ArmError, match="Changing property 'properties.nodeTaints' is not allowed"):
+    with pytest.raises(ArmError, match=r"Changing property 'properties\.nodeTaints' is not allowed"):
         put_pool(create=False, **more, nodeTaints=taints[:1], nodeLabels=labels)
-    with pytest.raises(ArmError, match="Changing property 'properties.nodeLabels' is not allowed"):
+    with pytest.raises(ArmError, match=r"Changing property 'properties\.nodeLabels' is not allowed"):
         put_pool(create=False, **more, nodeTaints=taints)
     assert put_pool(create=False, **more, nodeTaints=taints, nodeLabels=labels)["maxCount"] == 6
 

@@ -56,11 +56,13 @@ def check(provider: Provider, kind: str, props: dict[str, Any], name: str = "x",
 
 
 def create(provider: Provider, kind: str, props: dict[str, Any], preview: bool = False) -> Any:
-    return provider.Create(proto.CreateRequest(urn=urn(kind), properties=wire.encode(props), preview=preview), Context())
+    request = proto.CreateRequest(urn=urn(kind), properties=wire.encode(props), preview=preview)
+    return provider.Create(request, Context())
 
 
 def diff(provider: Provider, kind: str, old: dict[str, Any], new: dict[str, Any]) -> Any:
-    return provider.Diff(proto.DiffRequest(urn=urn(kind), old_inputs=wire.encode(old), news=wire.encode(new)), Context())
+    request = proto.DiffRequest(urn=urn(kind), old_inputs=wire.encode(old), news=wire.encode(new))
+    return provider.Diff(request, Context())
 
 
 @pytest.mark.parametrize(("kind", "changes", "reason"), [
@@ -162,7 +164,6 @@ def test_import_states_what_a_program_may_state(provider: Provider) -> None:
 def test_a_failed_resource_reaches_the_engine_with_its_state(provider: Provider, tmp_path: Path) -> None:
     create(provider, "ResourceGroup", GROUP)
     create(provider, "ManagedCluster", CLUSTER)
-    (tmp_path / "control.json").write_text(json.dumps({"fail": [{"op": "create", "name": "x", "leaves": "failed"}]}))
     (tmp_path / "control.json").write_text(json.dumps({"fail": [{"type": "AgentPool", "leaves": "failed"}]}))
     context = Context()
     with pytest.raises(AbortError):
@@ -185,8 +186,8 @@ def invoke(provider: Provider, call: str, **args: str) -> dict[str, Any]:
 def test_credentials(provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text("kind: Config # very private")
+    provider.service.kube = lambda: None
     monkeypatch.setenv("TWIN_KUBECONFIG", str(kubeconfig))
-    provider._kube = lambda: None  # type: ignore[method-assign]
     args = {"resourceGroupName": "rg", "resourceName": "aks"}
     with pytest.raises(AbortError, match="was not found"):
         invoke(provider, "listManagedClusterUserCredentials", **args)
@@ -199,6 +200,15 @@ def test_credentials(provider: Provider, tmp_path: Path, monkeypatch: pytest.Mon
     log = (tmp_path / "log").read_text()
     assert "very private" not in log
     assert answer["kubeconfigs"][0]["value"] not in log
+
+
+def test_an_unusable_kubeconfig_is_a_clean_error(provider: Provider, tmp_path: Path,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TWIN_KUBECONFIG", str(tmp_path / "none"))
+    create(provider, "ResourceGroup", GROUP)
+    with pytest.raises(AbortError, match='Status=500 Code="InternalOperationError"'):
+        create(provider, "ManagedCluster", CLUSTER)
+    assert "ManagedCluster" not in (tmp_path / "azure.json").read_text()
 
 
 def test_an_existing_group(provider: Provider) -> None:
