@@ -49,6 +49,7 @@ def up(stack: str, deploy: bool) -> int:
     tools = toolchain.ensure(say)
     with controlplane.locked(FOLDER, waiting=lambda: say("Another command works on this twin; waiting for it.")):
         layout = cluster(stack)
+        empty = not layout.state.exists()
         started = controlplane.ensure(layout, tools, say)
         controlplane.add_contexts(layout, nodes.contexts(config))
         pulumi_home.lay(FOLDER, tools)
@@ -60,7 +61,7 @@ def up(stack: str, deploy: bool) -> int:
         if not deploy:
             say(f"Not deployed, as you said. To use it: source {_shown(layout.root / 'env')}")
             return 0
-        return _deploy(twin, stack)
+        return _deploy(twin, stack, refresh=empty)
 
 
 def _simulate(twin: Twin, stack: str, config: dict[str, Any]) -> None:
@@ -73,14 +74,23 @@ def _simulate(twin: Twin, stack: str, config: dict[str, Any]) -> None:
         say(f"Nodes: {', '.join(node.name for node in declared)} ({gpus} GPUs in all; simulated).")
 
 
-def _deploy(twin: Twin, stack: str) -> int:
+def _deploy(twin: Twin, stack: str, *, refresh: bool) -> int:
+    """``refresh`` for a cluster that has just been made: what Pulumi remembers in one before it is gone."""
     for lock in pulumi_home.drop_dead_locks(FOLDER / "state"):
         say(f"A killed pulumi had left a lock ({lock.name}); removed.")
     environment, run_dir = twin.env(), twin.layout.run
+    if refresh:
+        environment["PULUMI_K8S_DELETE_UNREACHABLE"] = "true"
     twin.init_stack(CHECKOUT, stack)
     say(f"\npulumi up --stack {stack}")
     words: list[str | Path] = [FOLDER / "bin" / "pulumi", "up", "--stack", stack]
-    words += ["--yes", "--skip-preview", "--non-interactive", "--suppress-progress"]
+    words += [
+        "--yes",
+        "--skip-preview",
+        "--non-interactive",
+        "--suppress-progress",
+        *(["--refresh"] if refresh else []),
+    ]
     with pulumi_home.salt_kept_out(stack_file(CHECKOUT, stack)):
         code = processes.foreground("pulumi", words, run_dir=run_dir, env=environment, cwd=CHECKOUT)
     if code != 0:
@@ -116,7 +126,7 @@ def _shown(path: Path) -> str:
 
 
 def write_environment(twin: Twin) -> None:
-    """Write the cluster's ``env``, a file for a shell to source, and make it and the kubeconfig the checkout's latest."""
+    """Write the cluster's ``env``, a file for a shell to source; it and the kubeconfig become the checkout's latest."""
     wanted = pulumi_home.variables(twin.home, twin.kubeconfig, twin.home / "state", {})
     path = ":".join(shlex.quote(part) for part in wanted.pop("PATH").split(":") if part)
     lines = [

@@ -215,13 +215,13 @@ def write_private(path: Path, text: str) -> None:
 
 
 @contextmanager
-def locked(layout: Layout, seconds: float = 300.0, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold the twin's folder alone. The folder may be removed and made anew while one waits."""
+def locked(folder: Path, seconds: float = 300.0, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Make a twin's folder where there is none, and hold it alone. While one waits it may be removed and made anew."""
     end, told = time.monotonic() + seconds, False
     while True:
-        layout.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            lock = (layout.root / "lock").open("w")
+            lock = (folder / "lock").open("w")
         except FileNotFoundError:
             continue
         with lock:
@@ -232,7 +232,7 @@ def locked(layout: Layout, seconds: float = 300.0, waiting: Callable[[], None] =
                     waiting()
                     told = True
                 if time.monotonic() > end:
-                    raise TwinError(f"another command has been working on {layout.root} for {seconds:.0f} s") from None
+                    raise TwinError(f"another command has been working on {folder} for {seconds:.0f} s") from None
                 time.sleep(0.2)
                 continue
             if os.path.exists(lock.name) and os.path.samestat(os.fstat(lock.fileno()), os.stat(lock.name)):  # noqa: PTH110, PTH116
@@ -275,6 +275,7 @@ def _ports(layout: Layout, tools: Tools, *, fresh: bool) -> dict[str, int]:
         if not lost and layout.kubeconfig.exists():
             return port
     stop(layout)
+    layout.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     port = ports.choose(PORTS)
     if not (layout.pki / "sa.pub").exists():
         shutil.rmtree(layout.pki, ignore_errors=True)
@@ -353,19 +354,10 @@ def running(layout: Layout) -> dict[str, int]:
     return {name: record.pid for name, record in processes.read(layout.run).items() if processes.alive(record)}
 
 
-def stop_commands(layout: Layout) -> list[str]:
-    """End commands such as `pulumi up` that still run in the twin; return the names of those that ran."""
-    records = [record for name, record in processes.read(layout.run).items() if name not in ORDER]
-    ran = [record.name for record in records if processes.alive(record)]
-    processes.stop(records)
-    return ran
-
-
 def stop(layout: Layout) -> list[str]:
-    """End every process of the twin, the last started first; return the names of those that ran."""
-    commands = stop_commands(layout)
+    """End every process of the twin, commands first, then the last started first; say which ran."""
     records = processes.read(layout.run)
-    names = [name for name in reversed(ORDER) if name in records]
+    names = [name for name in records if name not in ORDER] + [name for name in reversed(ORDER) if name in records]
     ran = [name for name in names if processes.alive(records[name])]
     processes.stop(records[name] for name in names)
-    return commands + ran
+    return ran

@@ -44,9 +44,10 @@ class Result:
 class Twin:
     """A running control plane with simulated nodes, and the commands that work on it."""
 
-    def __init__(self, layout: Layout, tools: toolchain.Tools) -> None:
+    def __init__(self, layout: Layout, home: Path | None = None) -> None:
+        """``home`` holds Pulumi, its plugins and the stacks' state; by itself a twin keeps them in its own folder."""
         self.layout = layout
-        self.tools = tools
+        self.home = home or layout.root
         self._stacks: set[tuple[Path, str]] = set()
 
     @classmethod
@@ -58,14 +59,14 @@ class Twin:
         """
         layout = Layout(folder.resolve())
         tools = toolchain.ensure(say)
-        with controlplane.locked(layout):
+        with controlplane.locked(layout.root):
             controlplane.ensure(layout, tools, say, die_with_parent=die_with_parent)
-            pulumi_home.lay(layout, tools)
-        return cls(layout, tools)
+            pulumi_home.lay(layout.root, tools)
+        return cls(layout)
 
     def stop(self) -> None:
         """End all its processes and remove its folder."""
-        with controlplane.locked(self.layout):
+        with controlplane.locked(self.layout.root):
             controlplane.stop(self.layout)
             shutil.rmtree(self.layout.root)
 
@@ -86,12 +87,12 @@ class Twin:
     def env(self, project: Path | None = None) -> dict[str, str]:
         """Return a whole environment for commands of a project; without one, for the checkout's own stacks.
 
-        The state of a project of tests is in its own folder, that of the checkout's stacks in the twin's.
+        The state of a project of tests is in its own folder, that of the checkout's stacks in the twin's home.
         """
         own = project is not None and project.resolve() != CHECKOUT
-        state = (project.resolve() if project is not None and own else self.layout.root) / "state"
+        state = (project.resolve() if project is not None and own else self.home) / "state"
         state.mkdir(parents=True, exist_ok=True)
-        return {**os.environ, **pulumi_home.variables(self.layout, state)}
+        return {**os.environ, **pulumi_home.variables(self.home, self.kubeconfig, state)}
 
     def run(self, command: Sequence[str | Path], project: Path, timeout: float = 300.0, **env: str) -> Result:
         """Run any command in a project's folder with its environment; ``env`` adds to it.

@@ -20,16 +20,16 @@ from pathlib import Path
 import yaml
 
 from twin import processes
-from twin.controlplane import CHECKOUT, Layout
+from twin.controlplane import CHECKOUT
 from twin.toolchain import Tools, sdk_version
 
 AZURE = CHECKOUT / "twin" / "azure" / "bin" / "pulumi-resource-azure-native"
 LANGUAGE = "pulumi-language-python"
 
 
-def lay(layout: Layout, tools: Tools, env: Mapping[str, str] = os.environ) -> None:
-    """Lay out ``bin/`` (pulumi and, where it lacks one, a Python language host) and the Pulumi home's plugins."""
-    binaries = layout.root / "bin"
+def lay(home: Path, tools: Tools, env: Mapping[str, str] = os.environ) -> None:
+    """Lay out ``bin/`` (pulumi and, where it lacks one, a Python language host) and ``pulumi/`` (its home)."""
+    binaries = home / "bin"
     binaries.mkdir(parents=True, exist_ok=True)
     pulumi = tools.pulumi.resolve()
     if (pulumi.parent / LANGUAGE).exists():
@@ -42,7 +42,7 @@ def lay(layout: Layout, tools: Tools, env: Mapping[str, str] = os.environ) -> No
             _link(binaries / LANGUAGE, Path(real))
         else:
             _script(binaries / LANGUAGE, CHECKOUT / "twin" / "language" / "server.py")
-    plugins = layout.root / "pulumi" / "plugins"
+    plugins = home / "pulumi" / "plugins"
     provider = tools.provider or shutil.which("pulumi-resource-kubernetes", path=env.get("PATH", ""))
     if provider:
         _link(plugins / f"resource-kubernetes-v{sdk_version()}" / "pulumi-resource-kubernetes", Path(provider))
@@ -108,16 +108,17 @@ def drop_dead_locks(state: Path) -> list[Path]:
     return dropped
 
 
-def variables(layout: Layout, state: Path, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+def variables(home: Path, kubeconfig: Path, state: Path, env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return what a twin's commands need in their environment, beside what is there.
 
-    ``state`` is the folder of the stacks' state; each project of tests has its own.
+    ``home`` is a folder that `lay` laid out, ``state`` that of the stacks' state and, beside it, of the stand-in for
+    Azure; each project of tests has its own.
     """
-    helm = layout.root / "helm"
+    helm = home / "helm"
     no_proxy = ",".join(part for part in (env.get("NO_PROXY") or env.get("no_proxy"), "127.0.0.1", "localhost") if part)
     return {
-        "PATH": os.pathsep.join([str(layout.root / "bin"), str(Path(sys.executable).parent), env.get("PATH", "")]),
-        "PULUMI_HOME": str(layout.root / "pulumi"),
+        "PATH": os.pathsep.join([str(home / "bin"), str(Path(sys.executable).parent), env.get("PATH", "")]),
+        "PULUMI_HOME": str(home / "pulumi"),
         "PULUMI_BACKEND_URL": f"file://{state}",
         "PULUMI_CONFIG_PASSPHRASE": "twin",
         "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
@@ -126,9 +127,9 @@ def variables(layout: Layout, state: Path, env: Mapping[str, str] = os.environ) 
         "PULUMI_DISABLE_REGISTRY_RESOLVE": "true",
         "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
         "GPUFLEET_OPERATOR_CHART": str(CHECKOUT / "twin" / "chart" / "gpu-operator"),
-        "KUBECONFIG": str(layout.kubeconfig),
-        "GPUFLEET_KUBECONFIG": str(layout.kubeconfig),
-        "TWIN_KUBECONFIG": str(layout.kubeconfig),
+        "KUBECONFIG": str(kubeconfig),
+        "GPUFLEET_KUBECONFIG": str(kubeconfig),
+        "TWIN_KUBECONFIG": str(kubeconfig),
         "TWIN_AZURE_STATE": str(state.parent / "azure-state.json"),
         "TWIN_AZURE_LOG": str(state.parent / "azure-log.jsonl"),
         "TWIN_AZURE_CONTROL": str(state.parent / "azure-control.json"),
