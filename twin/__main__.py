@@ -166,7 +166,9 @@ def down() -> int:
             say("Simulated hosts are left as they are; they go with: make hosts-down")
         else:
             shutil.rmtree(FOLDER)
-    say(f"Ended: {', '.join(ran) or 'nothing ran'}. Removed what was in {_shown(FOLDER)}.")
+    say(
+        f"Ended {len(ran)} processes ({', '.join(sorted(set(ran))) or 'none ran'}). Removed what was in {_shown(FOLDER)}."
+    )
     return 0
 
 
