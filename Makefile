@@ -22,7 +22,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "gpufleet needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 	@touch $@
 
 up: setup
@@ -32,7 +32,7 @@ down: setup
 	@$(BIN)/python -m twin down
 
 status: setup
-	@. ./.twin/env && $(BIN)/gpufleet status -s $(STACK)
+	@. ./.twin/clusters/$(STACK)/env && $(BIN)/gpufleet status -s $(STACK)
 
 lint: setup
 	$(BIN)/ruff check .
@@ -43,10 +43,10 @@ test: lint
 	$(BIN)/python -m pytest
 
 bench: setup
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench $(WRITE)
 
 schema docs: setup
-	@$(BIN)/python -m docs.generate
+	@$(BIN)/python docs/generate.py
 
 hosts-up: setup
 	@$(BIN)/python -m twin.hosts up --count $(N)

@@ -1,0 +1,66 @@
+"""Writes what is derived from code and tables: `python docs/generate.py`; with --check it only compares."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from infra.config.diagnostics import codes
+from infra.config.schema import stack_schema
+
+ROOT = Path(__file__).resolve().parents[1]
+PARTS = {
+    "0": "Reading the stack file",
+    "1": "Shape of the stack file",
+    "2": "Driver owner and hardware",
+    "3": "Sharing",
+    "4": "Pools, autoscaler, teams",
+    "5": "Lint: configuration",
+    "6": "Lint: workloads",
+    "7": "Hosts",
+    "8": "Mirrors",
+    "9": "Advice",
+}
+
+
+def diagnostics_page() -> str:
+    """Markdown: one section per hundred, one row per code."""
+    lines = [
+        "# Diagnostics",
+        "",
+        "Generated from the code tables; do not edit. Errors stop everything. A warning can be acknowledged in the",
+        'stack file by its code and a reason (`gpufleet:acknowledge: {GF420: "a dev pool, four nodes at most"}`).',
+    ]
+    for digit, title in PARTS.items():
+        rows = [c for c in codes().values() if c.id[2] == digit]
+        if not rows:
+            continue
+        lines += ["", f"## {title}", "", "| code | severity | says | why | do |", "| --- | --- | --- | --- | --- |"]
+        for c in sorted(rows, key=lambda c: c.id):
+            cells = (c.id, c.severity.value, c.title, c.reason, c.remedy)
+            texts = (" ".join(t.replace("{{", "{").replace("}}", "}").replace("|", "\\|").split()) for t in cells)
+            lines.append("| " + " | ".join(texts) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def outputs() -> dict[Path, str]:
+    """File -> text that it should hold."""
+    return {
+        ROOT / "stacks" / "schema.json": json.dumps(stack_schema(), indent=2) + "\n",
+        ROOT / "docs" / "diagnostics.md": diagnostics_page(),
+    }
+
+
+def main() -> int:
+    """0 when everything is current."""
+    stale = [p for p, text in outputs().items() if not p.is_file() or p.read_text(encoding="utf-8") != text]
+    for path in stale:
+        print(f"{'stale' if '--check' in sys.argv else 'written'}: {path.relative_to(ROOT)}")
+        if "--check" not in sys.argv:
+            path.write_text(outputs()[path], encoding="utf-8")
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""`gpufleet plan`: start-up against its own libraries, and growth with the number of pools."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from infra.config.source import parse
+from infra.stackfile import compile_source
+from tests.bench.measure import Row, alternate, command
+
+HEAD = """\
+config:
+  gpufleet:cluster: {kind: aks, name: big, location: eastus, version: "1.36"}
+  gpufleet:stack: {kind: plugin}
+  gpufleet:sharing:
+    four: {strategy: timeSlicing, replicas: 4}
+    two: {strategy: timeSlicing, replicas: 2, renameByDefault: true}
+  gpufleet:pools:
+"""
+
+
+def stack(pools: int) -> str:
+    """A stack file of that many pools, every third one spot, with taints and both profiles."""
+    rows = []
+    for i in range(pools):
+        spot = "spot: true, " if i % 3 == 0 else ""
+        sharing = ("four", "two")[i % 2]
+        rows.append(
+            f"    - {{name: p{i}, vmSize: Standard_NC4as_T4_v3, {spot}autoscale: {{min: 1, max: 4}},"
+            f' taints: ["team-{i % 100}=yes:NoSchedule"], sharing: {sharing}}}'
+        )
+    return HEAD + "\n".join(rows) + "\n"
+
+
+def seconds(pools: int, rounds: int) -> float:
+    """Median seconds from text to JSON."""
+    text, taken = stack(pools), []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        compiled = compile_source("big", *parse(text))
+        assert compiled.plan is not None and len(compiled.plan.pools) == pools
+        compiled.plan.as_json()
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken)
+
+
+def run() -> list[Row]:
+    """Start-up and growth."""
+    python = Path(sys.executable)
+    plan = command([python.parent / "gpufleet", "plan", "-s", "aks-dev"])
+    base = command([python, "-c", "import yaml, pydantic"])
+    mine, theirs = alternate(plan, base, 25)
+    rows = [
+        Row(
+            "`gpufleet plan -s aks-dev`, whole process",
+            f"{mine * 1000:.0f} ms",
+            f'`python -c "import yaml, pydantic"` {theirs * 1000:.0f} ms',
+            f"{mine / theirs:.2f}",
+            "2",
+        )
+    ]
+    seconds(10, 1)
+    ten, hundred, thousand = seconds(10, 9), seconds(100, 5), seconds(1000, 3)
+    rows.append(
+        Row(
+            "plan of 100 pools",
+            f"{hundred * 1000:.0f} ms",
+            f"10 pools {ten * 1000:.1f} ms",
+            f"{hundred / ten:.1f}",
+            "10",
+        )
+    )
+    rows.append(
+        Row(
+            "plan of 1,000 pools",
+            f"{thousand:.2f} s",
+            f"100 pools {hundred * 1000:.0f} ms",
+            f"{thousand / hundred:.1f}",
+            "10; 2 s",
+        )
+    )
+    return rows
