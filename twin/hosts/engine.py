@@ -135,7 +135,8 @@ class HostTwin:
     def replace(self, host: Host | str, scenario: ScenarioLike | None = None) -> Host:
         """Throw one host away and start it afresh, with the same name and address; by default in the same scenario."""
         target = self._host(host)
-        nspawn.stop([target.machine])
+        assert self.network is not None
+        nspawn.stop([target.machine], self.network.bridge)
         nspawn.unmount(target.machine)
         if scenario is not None:
             target.scenario = scenario_files.load(scenario)
@@ -289,7 +290,7 @@ class HostTwin:
             recover.remove(self.directory)
             return
         assert self._state is not None
-        nspawn.stop([host.machine for host in self.hosts])
+        nspawn.stop([host.machine for host in self.hosts], self._state.bridge)
         for host in self.hosts:
             nspawn.unmount(host.machine)
         if self._state.server is not None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-import stat
 from pathlib import Path
 
 import yaml
@@ -19,15 +17,6 @@ GUEST = paths.PACKAGE / "guest"
 INSTALLED = ("initramfs-tools", "linux-image-<kernel>")
 # Programs whose answers are simulated, wherever the root has them.
 REPLACED = ("modprobe", "rmmod", "lsmod", "modinfo", "depmod", "dmesg")
-DEVICES = {
-    **{f"nvidia{index}": (195, index) for index in range(16)},
-    "nvidiactl": (195, 255),
-    "nvidia-modeset": (195, 254),
-    "nvidia-uvm": (235, 0),
-    "nvidia-uvm-tools": (235, 1),
-    "nvidia-nvswitchctl": (236, 255),
-    **{f"nvidia-nvswitch{index}": (236, index) for index in range(8)},
-}  # name -> major and minor number
 BOOT_UNIT = """[Unit]
 Description=Simulated GPU hardware comes up
 DefaultDependencies=no
@@ -58,7 +47,7 @@ LSPCI = '#!/bin/sh\nexec /usr/bin/lspci.real -A linux-sysfs -O sysfs.path=/twin/
 
 def guest_hash() -> str:
     """Return a hash over the code that runs on the hosts."""
-    digest = hashlib.sha256((BOOT_UNIT + LOCK_UNIT + LSPCI + repr((DEVICES, REPLACED, INSTALLED))).encode())
+    digest = hashlib.sha256((BOOT_UNIT + LOCK_UNIT + LSPCI + repr((REPLACED, INSTALLED))).encode())
     for file in sorted(GUEST.glob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:10]
@@ -98,9 +87,6 @@ def _host(tree: Path, repo: repository.Repository, log: Path) -> None:
         path = tree / "usr/bin" / name
         path.rename(path.with_name(f"{name}.real"))
         _write_program(path, content)
-    (tree / "twin/dev").mkdir(parents=True)
-    for name, (major, minor) in DEVICES.items():
-        os.mknod(tree / "twin/dev" / name, 0o666 | stat.S_IFCHR, os.makedev(major, minor))
     units = tree / "etc/systemd/system"
     (units / "twin-boot.service").write_text(BOOT_UNIT)
     (units / "twin-apt-lock.service").write_text(LOCK_UNIT)

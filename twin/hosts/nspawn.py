@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -76,8 +77,24 @@ def write_identity(
     )
 
 
-# Enters the host's control groups, then becomes nspawn, so that the recorded process id is nspawn's own.
+PROPAGATE = Path("/run/systemd/nspawn/propagate")
+# Enters control groups, then becomes the command, so that the recorded process id is the command's own.
 _ENTER = 'while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 1; shift; done; shift; exec "$@"'
+# nspawn ends with 133 when the host reboots, for a service manager to start it again; this is that manager.
+_KEEP = """trap 'ending=1; kill -TERM $child' TERM
+status=133
+while [ $status = 133 ] && [ -z "$ending" ]; do
+  "$@" &
+  child=$!
+  wait $child; status=$?
+  while kill -0 $child 2>/dev/null; do wait $child; status=$?; done
+done
+exit $status"""
+
+
+def machine_name(bridge: str, host: Machine) -> str:
+    """Return the name that nspawn knows a host by: unique on this machine, as several checkouts may run."""
+    return f"{bridge}-{host.name}"
 
 
 def entering(groups: Sequence[Path], command: Sequence[str]) -> list[str]:
@@ -88,13 +105,15 @@ def entering(groups: Sequence[Path], command: Sequence[str]) -> list[str]:
 def start(host: Machine, bridge: str, extra: Sequence[str] = (), env: Mapping[str, str] | None = None) -> None:
     """Start the host with systemd as process 1. Returns at once; sshd answers a few seconds later."""
     groups = cgroup.create(bridge, host.name)
+    unique = machine_name(bridge, host)  # nspawn keeps files and names devices by it, for the whole machine
     # nspawn wants this folder of a running systemd; the machine itself may have none.
-    Path("/run/systemd/nspawn/propagate").mkdir(parents=True, exist_ok=True)
-    command = [
-        "systemd-nspawn", "--quiet", f"--directory={host.tree}", f"--machine={host.name}", "--boot", "--register=no",
-        "--keep-unit", f"--network-bridge={bridge}", "--console=pipe", "--link-journal=no", "--resolv-conf=off",
-        "--timezone=off", *extra,
-    ]  # fmt: skip
+    PROPAGATE.mkdir(parents=True, exist_ok=True)
+    options = {
+        "directory": host.tree, "machine": unique, "hostname": host.name, "network-bridge": bridge, "register": "no",
+        "console": "pipe", "link-journal": "no", "resolv-conf": "off", "timezone": "off",
+    }  # fmt: skip
+    nspawn = ["systemd-nspawn", "--quiet", "--boot", "--keep-unit", *(f"--{k}={v}" for k, v in options.items()), *extra]
+    command = ["sh", "-c", _KEEP, "keep", *nspawn]
     environment = {**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1", "PATH": machine.search_path(), **(env or {})}
     with host.console.open("ab") as console:
         process = subprocess.Popen(
@@ -119,8 +138,11 @@ def console_tail(host: Machine, lines: int = 15) -> str:
     return "\n".join(host.console.read_text(errors="replace").splitlines()[-lines:])
 
 
-def stop(hosts: Sequence[Machine], grace: float = 8.0) -> None:
-    """Shut the hosts down together: asked first, killed after `grace` seconds. Only recorded processes are touched."""
+def stop(hosts: Sequence[Machine], bridge: str, grace: float = 8.0) -> None:
+    """Shut the hosts down together: asked first, killed after `grace` seconds.
+
+    Only recorded processes and those in the hosts' own control groups are touched.
+    """
     for host in hosts:
         if host.alive:
             os.kill(host.pid, signal.SIGTERM)
@@ -128,10 +150,15 @@ def stop(hosts: Sequence[Machine], grace: float = 8.0) -> None:
     for host in hosts:
         if host.alive:
             os.kill(host.pid, signal.SIGKILL)
+        for pid in cgroup.processes(bridge, host.name):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     _wait_gone(hosts, 5.0)
     left = [host.name for host in hosts if host.alive]
     if left:
         raise TwinError(f"still running after SIGKILL: {', '.join(left)}")
+    for host in hosts:
+        shutil.rmtree(PROPAGATE / machine_name(bridge, host), ignore_errors=True)
 
 
 def _wait_gone(hosts: Sequence[Machine], seconds: float) -> None:

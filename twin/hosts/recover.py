@@ -9,7 +9,7 @@ import signal
 import time
 from pathlib import Path
 
-from . import cgroup, machine, network
+from . import cgroup, machine, network, nspawn
 
 
 def remove(directory: Path) -> bool:
@@ -26,6 +26,8 @@ def remove(directory: Path) -> bool:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.1)
+    for folder in nspawn.PROPAGATE.glob(f"{bridge}-*"):
+        shutil.rmtree(folder, ignore_errors=True)
     for point in mounts(directory):
         machine.run(["umount", point])
     for folder in directory.glob("gpu*") if directory.is_dir() else []:

@@ -165,8 +165,8 @@ def kernel_name() -> str:
 def version() -> str:
     """Return a hash over everything that shapes the repository."""
     parts = [TABLE.read_bytes(), TOOLS.read_bytes(), kernel_name().encode()]
-    sources = ("payloads.py", "deb.py", "repository.py", "runfile.py", "nvml.c")
-    parts += [(paths.PACKAGE / name).read_bytes() for name in sources if (paths.PACKAGE / name).exists()]
+    sources = ("payloads.py", "deb.py", "repository.py", "runfile.py", "data/nvml.c")
+    parts += [(paths.PACKAGE / name).read_bytes() for name in sources]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:10]
 
 
@@ -187,7 +187,7 @@ def _build(top: Path, progress: bool) -> None:
         print("building the local package repository", flush=True)
     data, www = table(), top / "www"
     www.mkdir(parents=True)
-    context = _context(progress)
+    context = _context(top, progress)
     keys = {name: _make_key(top, name) for name in ("cuda", "retired", "toolkit", "distribution")}
     (top / "fingerprints.json").write_text(json.dumps(keys))
     home = top / "gnupg"
@@ -245,12 +245,21 @@ def _write(folder: Path, packages: Iterable[deb.Package], prefix: str) -> list[s
     return stanzas
 
 
-def _context(progress: bool) -> payloads.Context:
+def _context(top: Path, progress: bool) -> payloads.Context:
     """Build what must be real or compiled: nvidia-ctk with its units, and the NVML stand-in."""
     recipes, go = toolchain.load(TOOLS)
     say = (lambda line: print(line, flush=True)) if progress else (lambda line: None)
     programs = toolchain.build(recipes.values(), go, say)
-    return payloads.Context("", programs, b"", _toolkit_units(recipes["nvidia-ctk"]))
+    return payloads.Context("", programs, _nvml(top), _toolkit_units(recipes["nvidia-ctk"]))
+
+
+def _nvml(top: Path) -> bytes:
+    """Compile the NVML stand-in. One library serves all versions: it learns its version from its file name."""
+    target = top / "libnvidia-ml.so"
+    compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), "cc")
+    options = ["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-s", "-Wl,-soname,libnvidia-ml.so.1"]
+    machine.run([compiler, *options, "-o", str(target), str(paths.PACKAGE / "data/nvml.c"), "-ldl"])
+    return target.read_bytes()
 
 
 def _toolkit_units(recipe: toolchain.Recipe) -> dict[str, str]:

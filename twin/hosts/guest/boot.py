@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
 import uuid
+from pathlib import Path
 from typing import Any
 
 from . import base, kernel_tools, modules, tree
@@ -20,12 +22,19 @@ def main_boot(arguments: list[str]) -> int:
         scenario = base.scenario()
         _settle(scenario)
         tree.render()
+        _shadow_proc()
         base.kernel_log(f"Linux version {base.kernel()}", 5)
         for line in scenario.get("kernel_log", []):
             base.kernel_log(line)
         _load_modules(scenario)
         tree.render()
     return 0
+
+
+def _shadow_proc() -> None:
+    """Lay the simulated /proc/driver over the kernel's, for programs that know no other place (nvidia-ctk)."""
+    if str(base.ROOT) == "/" and Path("/proc/driver").is_dir():
+        subprocess.run(["mount", "--bind", "/twin/proc/driver", "/proc/driver"], check=False)
 
 
 def _settle(scenario: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import re
 import uuid
 from typing import Any
 
-from . import base
+from . import base, tree
 
 Gpu = dict[str, Any]
 # compute slices of the profile, memory slices -> profile id that -lgip shows; by slices of the whole GPU
@@ -81,6 +81,7 @@ def change(gpu: Gpu, kept: list[dict[str, Any]]) -> None:
         state = base.boot_state()
         state["gpus"].setdefault(str(gpu["index"]), {})["instances"] = kept
         base.save_boot_state(state)
+        tree.render()
 
 
 def create(gpu: Gpu, profiles: list[str], *, compute: bool) -> list[dict[str, Any]]:

@@ -14,39 +14,12 @@ TIMESLICES = {0: "Default", 1: "Short", 2: "Medium", 3: "Long"}
 
 
 # Options that take a value when it is not written as --name=value.
-WITH_VALUE = frozenset(
-    [
-        "-i",
-        "--id",
-        "-pm",
-        "--persistence-mode",
-        "-pl",
-        "--power-limit",
-        "-e",
-        "--ecc-config",
-        "-d",
-        "--display",
-        "-lgc",
-        "--lock-gpu-clocks",
-        "-lmc",
-        "--lock-memory-clocks",
-        "--query-gpu",
-        "--format",
-        "-f",
-        "--filename",
-        "--query-compute-apps",
-        "--set-timeslice",
-        "-mig",
-        "--multi-instance-gpu",
-        "-c",
-        "--compute-mode",
-        "-am",
-        "-cgi",
-        "-gi",
-        "-ci",
-        "-cci",
-    ]
-)
+WITH_VALUE = frozenset((
+    "-i", "--id", "-pm", "--persistence-mode", "-pl", "--power-limit", "-e", "--ecc-config", "-d", "--display",
+    "-lgc", "--lock-gpu-clocks", "-lmc", "--lock-memory-clocks", "--query-gpu", "--format", "-f", "--filename",
+    "--query-compute-apps", "--set-timeslice", "-mig", "--multi-instance-gpu", "-c", "--compute-mode", "-am", "-cgi",
+    "-gi", "-ci", "-cci",
+))  # fmt: skip
 
 
 class Failed(Exception):  # noqa: N818 - the program's own answer

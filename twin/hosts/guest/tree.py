@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import stat
 import struct
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ def render() -> None:
     _sys(scenario, loaded)
     _proc(scenario, loaded)
     _devices(scenario, loaded)
+    _nvml(loaded)
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -134,6 +137,7 @@ def _proc(scenario: dict[str, Any], loaded: dict[str, Any]) -> None:
     lines = [f"{name} 16384 0 - Live 0x0000000000000000" for name in reversed(list(loaded))]
     write(top / "modules", "".join(line + "\n" for line in lines))
     driver = top / "driver/nvidia"
+    driver.parent.mkdir(parents=True, exist_ok=True)
     nvidia = loaded.get("nvidia")
     if nvidia is None:
         shutil.rmtree(driver, ignore_errors=True)
@@ -148,20 +152,74 @@ def _proc(scenario: dict[str, Any], loaded: dict[str, Any]) -> None:
         write(top / "driver/nvidia-nvswitch/devices" / switch["pci"], "")
 
 
-def _devices(scenario: dict[str, Any], loaded: dict[str, Any]) -> None:
-    wanted: list[str] = []
+def device_nodes(scenario: dict[str, Any], loaded: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return the device files that the loaded modules make: name below /dev -> major and minor number."""
+    wanted: dict[str, tuple[int, int]] = {}
     if "nvidia" in loaded:
-        wanted = ["nvidiactl", *(f"nvidia{gpu['index']}" for gpu in base.gpus())]
-        if scenario.get("nvswitches"):
-            wanted += ["nvidia-nvswitchctl", *(f"nvidia-nvswitch{i}" for i in range(len(scenario["nvswitches"])))]
+        wanted["nvidiactl"] = (195, 255)
+        wanted.update({f"nvidia{gpu['index']}": (195, gpu["index"]) for gpu in base.gpus()})
+        for index in range(len(scenario.get("nvswitches", []))):
+            wanted["nvidia-nvswitchctl"] = (236, 255)
+            wanted[f"nvidia-nvswitch{index}"] = (236, index)
+        wanted.update({f"nvidia-caps/nvidia-cap{number}": (237, number) for number in mig_minors().values()})
     if "nvidia_modeset" in loaded:
-        wanted.append("nvidia-modeset")
+        wanted["nvidia-modeset"] = (195, 254)
     if "nvidia_uvm" in loaded and not base.failure("uvm_nodes"):
-        wanted += ["nvidia-uvm", "nvidia-uvm-tools"]
+        wanted.update({"nvidia-uvm": (235, 0), "nvidia-uvm-tools": (235, 1)})
+    return wanted
+
+
+def _devices(scenario: dict[str, Any], loaded: dict[str, Any]) -> None:
     folder = base.ROOT / "dev"
-    folder.mkdir(exist_ok=True)
-    for present in folder.glob("nvidia*"):
-        if present.name not in wanted and present.is_symlink():
+    wanted = device_nodes(scenario, loaded)
+    for present in [*folder.glob("nvidia*"), *folder.glob("nvidia-caps/*")]:
+        if not present.is_dir() and str(present.relative_to(folder)) not in wanted:
             present.unlink()
-    for name in wanted:
-        link(folder / name, f"/twin/dev/{name}")
+    for name, (major, minor) in wanted.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            try:
+                os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(major, minor))
+                path.chmod(0o666)
+            except PermissionError:  # no right to make devices here: at least the name exists
+                path.symlink_to("/dev/null")
+
+
+def mig_minors() -> dict[str, int]:
+    """Return the capability files of MIG: name as in mig-minors -> minor number."""
+    from . import mig
+
+    found = {"config": 1, "monitor": 2}
+    for gpu in base.gpus():
+        for entry in mig.devices(gpu):
+            number = 3 + 2 * (gpu["index"] * 15 + entry["id"])
+            found[f"gpu{gpu['index']}/gi{entry['id']}/access"] = number
+            found[f"gpu{gpu['index']}/gi{entry['id']}/ci0/access"] = number + 1
+    return found
+
+
+def _nvml(loaded: dict[str, Any]) -> None:
+    """Tell the NVML stand-in and the readers of MIG minors what there is; without a driver there is nothing."""
+    caps = base.TWIN / "proc/driver/nvidia-caps"
+    file = base.TWIN / "nvml"
+    nvidia = loaded.get("nvidia")
+    if nvidia is None:
+        file.unlink(missing_ok=True)
+        shutil.rmtree(caps, ignore_errors=True)
+        return
+    from . import mig, modules, smi_report
+
+    cuda = smi_report.cuda_version(nvidia["version"]).split(".")
+    lines = [f"driver {nvidia['version']}", f"cuda {int(cuda[0]) * 1000 + int(cuda[1]) * 10}"]
+    for gpu in base.gpus():
+        if modules.refuse_gpu(gpu, nvidia["version"], nvidia["flavour"]):
+            continue
+        mode = -1 if not gpu.get("mig") else int(mig.enabled(gpu))
+        major, _, minor = gpu["compute_capability"].partition(".")
+        index = gpu["index"]
+        facts = f"{gpu['device']} {major} {minor} {gpu['memory_mib']} {mode} {gpu['name']}"
+        lines.append(f"gpu {index} {gpu['uuid']} {gpu['pci']} {facts}")
+        lines += [f"mig {index} {entry['id']} 0 {entry['uuid']}" for entry in mig.devices(gpu)]
+    write(file, "".join(line + "\n" for line in lines))
+    write(caps / "mig-minors", "".join(f"{name} {number}\n" for name, number in mig_minors().items()))
