@@ -1,0 +1,90 @@
+"""Action plugin `packages`: one package transaction through `ansible.builtin.apt` or `ansible.builtin.dnf`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+
+DOCUMENTATION = r"""
+---
+name: packages
+short_description: Install and remove packages in one transaction
+description:
+  - Calls ansible.builtin.apt or ansible.builtin.dnf. In check mode nothing is asked of the package manager, because the
+    repository may not be configured yet; what was decided is reported as the change.
+options:
+  manager: {description: apt or dnf., type: str, required: true}
+  install: {description: Packages with name and exact version., type: list, elements: dict, default: []}
+  remove: {description: Names to remove after the installation., type: list, elements: str, default: []}
+  streams: {description: dnf module streams to enable first., type: list, elements: str, default: []}
+  repair: {description: Finish an interrupted dpkg run first., type: bool, default: false}
+  update: {description: Read the package lists first., type: bool, default: true}
+  lock_timeout: {description: Seconds to wait for the lock of the package manager., type: int, default: 300}
+"""
+
+
+class ActionModule(ActionBase):
+    """Runs on the controller; the modules that it calls run on the host."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Install, then remove what is left over."""
+        super().run(tmp, task_vars)
+        arguments = self._task.args
+        install, remove = list(arguments.get("install", [])), list(arguments.get("remove", []))
+        names = [self._spec(item, arguments["manager"]) for item in install]
+        result: dict[str, Any] = {"changed": bool(names or remove or arguments.get("repair")), "installed": names, "removed": remove}
+        if self._task.check_mode or not result["changed"]:
+            return result
+        for module, options in self._calls(arguments, names, remove):
+            answer = self._execute_module(module_name=module, module_args=options, task_vars=task_vars)
+            if answer.get("failed"):
+                return {**answer, **result, "failed": True, "msg": answer.get("msg", "the package manager failed")}
+        return result
+
+    @staticmethod
+    def _spec(item: dict[str, Any], manager: str) -> str:
+        version = str(item.get("version") or "")
+        if not version:
+            return str(item["name"])
+        if manager == "apt":
+            return f"{item['name']}={version}"
+        epoch, _, rest = version.rpartition(":")
+        return f"{item['name']}-{epoch + ':' if epoch else ''}{rest}"
+
+    @staticmethod
+    def _calls(arguments: dict[str, Any], names: list[str], remove: list[str]) -> list[tuple[str, dict[str, Any]]]:
+        """The modules to call, in order, with their options."""
+        lock = int(arguments.get("lock_timeout", 300))
+        calls: list[tuple[str, dict[str, Any]]] = []
+        if arguments["manager"] == "apt":
+            if arguments.get("repair"):
+                calls.append(("ansible.builtin.command", {"_raw_params": "dpkg --configure --pending --force-confold"}))
+            if names:
+                options = {
+                    "name": names, "state": "present", "update_cache": bool(arguments.get("update", True)),
+                    "lock_timeout": lock, "allow_change_held_packages": True, "allow_downgrade": True,
+                    "dpkg_options": "force-confdef,force-confold",
+                }  # fmt: skip
+                calls.append(("ansible.builtin.apt", options))
+            if remove:
+                options = {
+                    "name": remove, "state": "absent", "purge": True, "lock_timeout": lock,
+                    "allow_change_held_packages": True,
+                }  # fmt: skip
+                calls.append(("ansible.builtin.apt", options))
+            return calls
+        for stream in arguments.get("streams", []):
+            calls.append(("ansible.builtin.dnf", {"name": [f"@{stream}"], "state": "present", "lock_timeout": lock}))
+        if names:
+            options = {
+                "name": names, "state": "present", "update_cache": bool(arguments.get("update", True)), "lock_timeout": lock,
+                "allow_downgrade": True, "allowerasing": True,
+            }  # fmt: skip
+            calls.append(("ansible.builtin.dnf", options))
+        if remove:
+            calls.append(("ansible.builtin.dnf", {"name": remove, "state": "absent", "lock_timeout": lock}))
+        return calls

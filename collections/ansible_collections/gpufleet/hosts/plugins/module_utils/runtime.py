@@ -1,0 +1,106 @@
+"""Container runtimes of a host: sockets, units, configuration, versions. Reads only."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+from .hardware import read_text
+
+SOCKETS = (
+    "/run/containerd/containerd.sock", "/run/docker.sock", "/run/crio/crio.sock", "/run/k3s/containerd/containerd.sock",
+)
+UNIT_PROPERTIES = (
+    "Id", "LoadState", "ActiveState", "UnitFileState", "Result", "NeedDaemonReload", "StateChangeTimestampMonotonic",
+    "TimeoutStartUSec",
+)
+
+
+def sockets(exists):
+    """Which of the known runtime sockets exist."""
+    return [path for path in SOCKETS if exists(path)]
+
+
+def units(text, now_monotonic=None, now=None):
+    """`systemctl show -p ...` of several units -> name -> {"load", "active", "enabled", "result", "reload", "since",
+    "start_limit_us"}.
+
+    since is the start time in seconds of the epoch, 0 when the unit is not active. Units that do not exist are left out.
+    """
+    if now_monotonic is None:
+        now_monotonic = time.clock_gettime(time.CLOCK_MONOTONIC)
+    if now is None:
+        now = time.time()
+    found = {}
+    for block in text.strip().split("\n\n"):
+        row = dict(line.partition("=")[::2] for line in block.splitlines() if "=" in line)
+        if not row.get("Id") or row.get("LoadState") == "not-found":
+            continue
+        started = int(row.get("StateChangeTimestampMonotonic") or 0) / 1e6
+        active = row.get("ActiveState", "")
+        found[row["Id"]] = {
+            "load": row.get("LoadState", ""),
+            "active": active,
+            "enabled": row.get("UnitFileState", ""),
+            "result": row.get("Result", ""),
+            "reload": row.get("NeedDaemonReload") == "yes",
+            "since": round(now - (now_monotonic - started), 3) if started and active == "active" else 0,
+            "start_limit": row.get("TimeoutStartUSec", ""),
+        }
+    return found
+
+
+def containerd_version(text):
+    """Version from `containerd --version`, such as 2.1.4, or None."""
+    match = re.search(r"\bv?(\d+\.\d+\.\d+)", text or "")
+    return match.group(1) if match else None
+
+
+def file_record(path, with_text=True, limit=262144):
+    """{"sha256", "mode", "mtime", "text"} of a file, or None when there is none. text is None for binary files."""
+    import hashlib
+
+    try:
+        info = os.stat(path)
+        with open(path, "rb") as handle:
+            data = handle.read(limit)
+    except OSError:
+        return None
+    text = None
+    if with_text:
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            text = None
+    return {
+        "sha256": hashlib.sha256(data).hexdigest(), "mode": "%04o" % (info.st_mode & 0o7777),
+        "mtime": round(info.st_mtime, 3), "text": text,
+    }
+
+
+def os_release(text):
+    """The fields of an os-release file, lower-case keys."""
+    fields = {}
+    for line in (text or "").splitlines():
+        match = re.match(r"([A-Z_]+)=(.*)$", line.strip())
+        if match:
+            fields[match.group(1).lower()] = match.group(2).strip().strip("'\"")
+    return fields
+
+
+def kernel_log_hits(text, patterns, limit=50):
+    """Lines of a kernel log that match one of the patterns, the newest `limit`, each with its pattern's id."""
+    compiled = [(name, re.compile(pattern)) for name, pattern in patterns]
+    hits = []
+    for line in (text or "").splitlines():
+        for name, pattern in compiled:
+            if pattern.search(line):
+                hits.append({"id": name, "line": line.strip()[:300]})
+                break
+    return hits[-limit:]
+
+
+def text_or_none(path):
+    """read_text with a limit that fits configuration files."""
+    return read_text(path, 262144)

@@ -1,0 +1,102 @@
+#!/usr/bin/python
+"""Hold and release packages."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: holds
+short_description: Hold packages at their version, or release them, in one call
+options:
+  manager: {description: Package manager of the host., type: str, required: true, choices: [apt, dnf]}
+  hold:
+    description: Names to hold. For dnf the installed version is locked.
+    type: list
+    elements: str
+    default: []
+  release:
+    description: Names to release.
+    type: list
+    elements: str
+    default: []
+author: gpufleet maintainers
+"""
+EXAMPLES = r"""
+- name: Hold the driver
+  gpufleet.hosts.holds:
+    manager: apt
+    hold: [nvidia-open]
+"""
+RETURN = r"""
+packages:
+  description: Names whose state changed.
+  returned: always
+  type: list
+  elements: str
+"""
+
+import re
+
+from ansible.module_utils.basic import AnsibleModule
+
+LOCKS = "/etc/dnf/plugins/versionlock.list"
+
+
+def apt_held(module):
+    """Names that dpkg holds."""
+    _rc, text, _err = module.run_command(["dpkg", "--get-selections"], check_rc=True)
+    return {line.split()[0].partition(":")[0] for line in text.splitlines() if line.split()[1:] == ["hold"]}
+
+
+def dnf_locks():
+    """Lines of the lock file."""
+    try:
+        with open(LOCKS, encoding="utf-8") as handle:
+            return handle.read().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def locked_name(line):
+    """Name that a line locks, "" for comments: name-epoch:version-release.arch."""
+    match = re.match(r"([^#\s].*?)-\d+:", line)
+    return match.group(1) if match else ""
+
+
+def dnf_change(module, hold, release):
+    """Write the lock file: entries of `release` and old entries of `hold` go, the installed versions of `hold` come."""
+    lines = [line for line in dnf_locks() if locked_name(line) not in set(hold) | set(release)]
+    if hold:
+        query = ["rpm", "-q", "--qf", "%{NAME}-%|EPOCH?{%{EPOCH}}:{0}|:%{VERSION}-%{RELEASE}.*\n", *sorted(hold)]
+        _rc, text, _err = module.run_command(query, check_rc=True)
+        lines += text.splitlines()
+    with open(LOCKS, "w", encoding="utf-8") as handle:
+        handle.write("\n".join(lines) + "\n")
+
+
+def main():
+    """Run as a module."""
+    module = AnsibleModule(
+        argument_spec=dict(
+            manager=dict(type="str", required=True, choices=["apt", "dnf"]),
+            hold=dict(type="list", elements="str", default=[]),
+            release=dict(type="list", elements="str", default=[]),
+        ),
+        supports_check_mode=True,
+    )
+    apt = module.params["manager"] == "apt"
+    held = apt_held(module) if apt else {locked_name(line) for line in dnf_locks()}
+    hold = sorted(set(module.params["hold"]) - held)
+    release = sorted(set(module.params["release"]) & held)
+    if not module.check_mode:
+        if apt:
+            for action, names in (("unhold", release), ("hold", hold)):
+                if names:
+                    module.run_command(["apt-mark", action, *names], check_rc=True)
+        elif hold or release:
+            dnf_change(module, hold, release)
+    module.exit_json(changed=bool(hold or release), packages=hold + release)
+
+
+if __name__ == "__main__":
+    main()

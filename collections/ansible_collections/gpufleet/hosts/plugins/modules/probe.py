@@ -1,0 +1,322 @@
+#!/usr/bin/python
+"""Read a GPU host once. Changes nothing."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: probe
+short_description: Read what the GPU roles have to know about a host
+description:
+  - Reads hardware, kernel, packages, package sources, container runtime and GPU state in one call.
+  - Changes nothing and behaves the same in check mode. The result becomes the fact C(gpu_probe).
+options:
+  sysfs_root: {description: Where sysfs is mounted., type: path, default: /sys}
+  proc_root: {description: Where procfs is mounted., type: path, default: /proc}
+  dev_root: {description: Where device files are., type: path, default: /dev}
+  kernel_log:
+    description: File to read the kernel log from. Empty means the log of the running kernel.
+    type: str
+    default: ""
+  kernel_log_patterns:
+    description: Name and regular expression pairs to look for in the kernel log.
+    type: list
+    elements: dict
+    default: []
+  mig_layout:
+    description: Name of the MIG layout to compare the GPUs with. Empty means none.
+    type: str
+    default: ""
+  mig_config:
+    description: File of MIG layouts that C(mig_layout) is in.
+    type: str
+    default: ""
+  time_slice: {description: Also read the time-slice policy of the GPUs., type: bool, default: false}
+  wait_fabric:
+    description: Seconds to wait until no GPU reports its fabric as coming up.
+    type: int
+    default: 0
+  cri_info: {description: Also ask the CRI for its runtimes., type: bool, default: false}
+author: gpufleet maintainers
+"""
+EXAMPLES = r"""
+- name: Read the host
+  gpufleet.hosts.probe:
+"""
+RETURN = r"""
+ansible_facts:
+  description: The fact gpu_probe.
+  returned: always
+  type: dict
+"""
+
+import datetime
+import glob
+import os
+import platform
+import subprocess
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gpufleet.hosts.plugins.module_utils import hardware, openpgp, packages, paths, runtime, smi
+
+COMMAND_LIMIT = 60  # seconds; nvidia-smi can hang on a GPU that fell off the bus
+
+
+class Probe:
+    """One reading of one host."""
+
+    def __init__(self, module):
+        self.module = module
+        self.params = module.params
+        self.cache = {}
+
+    def which(self, name):
+        if name not in self.cache:
+            self.cache[name] = self.module.get_bin_path(name)
+        return self.cache[name]
+
+    def command(self, *argv):
+        """(exit status, standard output); 127 when the program is missing, 124 when it hangs."""
+        path = self.which(argv[0])
+        if path is None:
+            return 127, ""
+        try:
+            done = subprocess.run(
+                [path, *argv[1:]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=COMMAND_LIMIT,
+                stdin=subprocess.DEVNULL, env=dict(os.environ, LC_ALL="C"), check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return 124, ""
+        return done.returncode, done.stdout.decode("utf-8", "replace")
+
+    def result(self):
+        manager = packages.manager(self.which)
+        devices = hardware.pci_devices(self.params["sysfs_root"])
+        kernel = hardware.kernel(self.params["proc_root"])
+        driver = hardware.loaded_driver(self.params["proc_root"])
+        return {
+            "schema": 1,
+            "system": self.system(manager),
+            "kernel": dict(kernel, **self.kernel(kernel["release"])),
+            "hardware": dict(
+                devices, switch_ports=hardware.switch_management_ports(self.params["sysfs_root"]),
+                nvswitch_devices=self.names("driver/nvidia-nvswitch/devices"), device_files=self.device_files(),
+            ),
+            "driver": driver,
+            "runfile": self.runfile(manager),
+            "library": self.library(),
+            "smi": self.smi() if driver else None,
+            "holders": hardware.device_holders() if driver else [],
+            "packages": self.packages(manager),
+            "sources": packages.apt_sources() if manager == "apt" else packages.yum_sources(),
+            "keyrings": self.keyrings(),
+            "units": self.units(),
+            "runtime": self.runtime(),
+            "files": {path: record for path in paths.ALL for record in [runtime.file_record(path)] if record},
+            "mig": self.mig() if driver else {},
+            "time_slice": self.time_slice() if driver and self.params["time_slice"] else [],
+        }
+
+    def system(self, manager):
+        release = runtime.os_release(hardware.read_text("/etc/os-release"))
+        status = self.dpkg_status() if manager == "apt" else ""
+        return {
+            "id": release.get("id", ""), "version_id": release.get("version_id", ""),
+            "name": release.get("pretty_name", ""), "architecture": platform.machine(),
+            "python": platform.python_version(), "manager": manager, "date": datetime.date.today().isoformat(),
+            "sqv": self.which("sqv") is not None,
+            "crypto_policy": os.path.exists("/etc/crypto-policies/back-ends/apt-sequoia.config"),
+            "lock": packages.lock_holder("/var/lib/dpkg/lock-frontend") if manager == "apt" else 0,
+            "cloud_init_running": os.path.isdir("/run/cloud-init") and not os.path.exists("/run/cloud-init/result.json"),
+            "unfinished": packages.dpkg_unfinished(status), "free_mib": self.free_space(),
+            "unattended_blacklist": packages.unattended_blacklist() if manager == "apt" else [],
+            "in_cluster": os.path.exists("/var/lib/kubelet/config.yaml") or os.path.isdir("/var/lib/rancher"),
+        }  # fmt: skip
+
+    def dpkg_status(self):
+        if "dpkg" not in self.cache:
+            self.cache["dpkg"] = hardware.read_text("/var/lib/dpkg/status", 1 << 26) or ""
+        return self.cache["dpkg"]
+
+    def packages(self, manager):
+        if manager == "apt":
+            return packages.dpkg_packages(self.dpkg_status())
+        if manager == "dnf":
+            _rc, listing = self.command("rpm", "-qa", "--qf", "%{NAME}\t%{EPOCH}\t%{VERSION}-%{RELEASE}\n")
+            return packages.rpm_packages(listing, hardware.read_text("/etc/dnf/plugins/versionlock.list") or "")
+        return {}
+
+    def free_space(self):
+        free = {}
+        for path in ("/", "/boot", "/usr", "/var", "/lib/modules"):
+            try:
+                space = os.statvfs(path)
+            except OSError:
+                continue
+            free[path] = space.f_bavail * space.f_frsize // (1 << 20)
+        return free
+
+    def kernel(self, release):
+        modules = hardware.loaded_modules(self.params["proc_root"])
+        boot = hardware.secure_boot(self.params["sysfs_root"])
+        if boot is None:
+            _rc, text = self.command("mokutil", "--sb-state")
+            boot = True if "SecureBoot enabled" in text else False if "SecureBoot disabled" in text else None
+        mok = {}
+        for key in ("/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub"):
+            if boot and os.path.exists(key):
+                _rc, text = self.command("mokutil", "--test-key", key)
+                mok[key] = "is already enrolled" in text
+        _rc, gcc = self.command("gcc", "-dumpversion")
+        built = [
+            path for folder in ("updates/dkms", "extra", "weak-updates", "kernel/drivers/video", "kernel/nvidia*")
+            for path in glob.glob("/lib/modules/%s/%s/nvidia.ko*" % (release, folder))
+        ]  # fmt: skip
+        return {
+            "modules": modules, "secure_boot": boot, "mok": mok, "gcc": gcc.strip().partition(".")[0] or None,
+            "headers": os.path.isdir("/lib/modules/%s/build" % release), "module_file": built[0] if built else None,
+            "log": self.kernel_log(), "initramfs": self.initramfs(release),
+            "initramfs_tool": self.which("update-initramfs") is not None or self.which("dracut") is not None,
+        }  # fmt: skip
+
+    def initramfs(self, release):
+        """Path and time of the running kernel's initramfs, or None."""
+        for path in ("/boot/initrd.img-" + release, "/boot/initramfs-%s.img" % release):
+            record = runtime.file_record(path, with_text=False, limit=0)
+            if record:
+                return {"path": path, "mtime": record["mtime"]}
+        return None
+
+    def kernel_log(self):
+        patterns = [(row["id"], row["pattern"]) for row in self.params["kernel_log_patterns"]]
+        if not patterns:
+            return []
+        if self.params["kernel_log"]:
+            text = hardware.read_text(self.params["kernel_log"], 1 << 24)
+        else:
+            _rc, text = self.command("dmesg")
+        return runtime.kernel_log_hits(text, patterns)
+
+    def names(self, folder):
+        try:
+            return sorted(os.listdir(os.path.join(self.params["proc_root"], folder)))
+        except OSError:
+            return []
+
+    def device_files(self):
+        found = glob.glob(os.path.join(self.params["dev_root"], "nvidia*"))
+        return sorted(os.path.basename(path) for path in found)
+
+    def runfile(self, manager):
+        """True when a driver was put here by NVIDIA's installer, not by a package."""
+        if not os.path.exists("/usr/bin/nvidia-uninstall"):
+            return False
+        query = ("dpkg", "-S") if manager == "apt" else ("rpm", "-qf")
+        status, _text = self.command(*query, "/usr/bin/nvidia-smi")
+        return status != 0
+
+    def library(self):
+        """Version of the NVML library that programs find, from the file that its link names; None without one."""
+        for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"):
+            target = os.path.realpath(os.path.join(folder, "libnvidia-ml.so.1"))
+            if os.path.exists(target):
+                return target.rpartition(".so.")[2]
+        return None
+
+    def smi(self):
+        deadline = time.monotonic() + self.params["wait_fabric"]
+        while True:
+            status, text = self.command("nvidia-smi", "-q")
+            report = smi.parse(text) or {"error": status, "gpus": [], "driver_version": None}
+            coming = any(gpu["fabric_state"] in ("In Progress", "Not Started") for gpu in report["gpus"])
+            if not coming or time.monotonic() >= deadline:
+                return report
+            time.sleep(2)
+
+    def keyrings(self):
+        """Keyring files that apt or dnf may trust, with the keys in them."""
+        found = {}
+        for pattern in ("/etc/apt/trusted.gpg", "/etc/apt/trusted.gpg.d/*", "/usr/share/keyrings/*cuda*", *paths.KEYRINGS):
+            for path in glob.glob(pattern):
+                try:
+                    with open(path, "rb") as handle:
+                        keys = openpgp.keys(handle.read(1 << 20))
+                except OSError:
+                    continue
+                if keys:
+                    found[path] = keys
+        return found
+
+    def units(self):
+        _rc, text = self.command("systemctl", "show", "-p", ",".join(runtime.UNIT_PROPERTIES), *paths.UNITS)
+        return runtime.units(text)
+
+    def runtime(self):
+        _rc, version = self.command("containerd", "--version")
+        status, dump = self.command("containerd", "config", "dump")
+        result = {
+            "sockets": runtime.sockets(os.path.exists),
+            "containerd": runtime.containerd_version(version),
+            "containerd_dump": dump if status == 0 else None,
+            "containerd_default": None,
+            "docker": self.which("dockerd") is not None,
+            "crio": self.which("crio") is not None,
+            "nvidia_runtime": self.stat("/usr/bin/nvidia-container-runtime"),
+            "nvidia_ctk": self.which("nvidia-ctk") is not None,
+            "drop_ins": {p: r for p in glob.glob("/etc/containerd/conf.d/*.toml") for r in [runtime.file_record(p)] if r},
+            "cdi_specs": [p for p in glob.glob("/etc/cdi/*") + glob.glob("/var/run/cdi/*") if self.is_gpu_spec(p)],
+            "cri_runtimes": None,
+        }
+        config = runtime.file_record(paths.CONTAINERD_CONFIG)
+        if version and (config is None or not (config["text"] or "").strip()):
+            result["containerd_default"] = self.command("containerd", "config", "default")[1]
+        if self.params["cri_info"] and self.which("crictl"):
+            endpoint = "unix:///run/containerd/containerd.sock"
+            status, text = self.command("crictl", "--runtime-endpoint", endpoint, "info")
+            result["cri_runtimes"] = text if status == 0 else None
+        return result
+
+    def is_gpu_spec(self, path):
+        return "nvidia.com/gpu" in (hardware.read_text(path, 4096) or "")
+
+    def stat(self, path):
+        record = runtime.file_record(path, with_text=False, limit=0)
+        return {"mtime": record["mtime"]} if record else None
+
+    def mig(self):
+        """Whether the GPUs have the wanted layout, as nvidia-mig-parted sees it."""
+        layout, config = self.params["mig_layout"], self.params["mig_config"]
+        if not layout or not os.path.exists(config) or not self.which("nvidia-mig-parted"):
+            return {}
+        status, _text = self.command("nvidia-mig-parted", "assert", "-f", config, "-c", layout)
+        return {"layout": layout, "matches": status == 0}
+
+    def time_slice(self):
+        status, text = self.command("nvidia-smi", "compute-policy", "--list")
+        rows = [line.strip("| \n").split() for line in text.splitlines() if "Timeslice" in line]
+        return [row[-1].lower() for row in rows] if status == 0 else []
+
+
+def main():
+    """Run as a module."""
+    module = AnsibleModule(
+        argument_spec=dict(
+            sysfs_root=dict(type="path", default="/sys"),
+            proc_root=dict(type="path", default="/proc"),
+            dev_root=dict(type="path", default="/dev"),
+            kernel_log=dict(type="str", default=""),
+            kernel_log_patterns=dict(type="list", elements="dict", default=[]),
+            mig_layout=dict(type="str", default=""),
+            mig_config=dict(type="str", default=""),
+            time_slice=dict(type="bool", default=False),
+            wait_fabric=dict(type="int", default=0),
+            cri_info=dict(type="bool", default=False),
+        ),
+        supports_check_mode=True,
+    )
+    module.exit_json(changed=False, ansible_facts={"gpu_probe": Probe(module).result()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+#!/usr/bin/python
+"""Find the exact versions of packages before anything is changed. Changes nothing."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: resolve
+short_description: Find exact package versions in a repository or in the package manager's cache
+description:
+  - Reads the index of repositories over the network, without configuring them, and the package manager's cache.
+  - Changes nothing and behaves the same in check mode. The result becomes the fact C(gpu_resolved).
+options:
+  repositories:
+    description: Repositories to read, each with id, manager, url, suite, components and architecture.
+    type: list
+    elements: dict
+    default: []
+  want:
+    description: Packages, each with name, version (upstream, may be empty), repository (empty means the host's own) and optional.
+    type: list
+    elements: dict
+    required: true
+  urls:
+    description: Further addresses that have to answer.
+    type: list
+    elements: str
+    default: []
+  timeout: {description: Seconds to wait for an address., type: int, default: 20}
+author: gpufleet maintainers
+"""
+EXAMPLES = r"""
+- name: Find the driver's packages
+  gpufleet.hosts.resolve:
+    repositories: [{id: cuda, manager: apt, url: "https://mirror.example.com/cuda/", suite: /, architecture: amd64}]
+    want: [{name: nvidia-open, version: 580.126.09, repository: cuda}]
+"""
+RETURN = r"""
+ansible_facts:
+  description: The fact gpu_resolved with packages, missing, available, unknown, errors and the request it answers.
+  returned: always
+  type: dict
+"""
+
+import glob
+import gzip
+import io
+import lzma
+import re
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.urls import open_url
+from ansible_collections.gpufleet.hosts.plugins.module_utils import index
+
+
+class Resolver:
+    """One request."""
+
+    def __init__(self, module):
+        self.module = module
+        self.timeout = module.params["timeout"]
+        self.errors = []
+
+    def fetch(self, url):
+        """The body of an address, or None with the error noted."""
+        try:
+            return open_url(url, timeout=self.timeout).read()
+        except Exception as error:
+            self.errors.append({"url": url, "answer": str(error)[:200]})
+            return None
+
+    def check(self, url):
+        """Ask for the head of an address."""
+        try:
+            open_url(url, method="HEAD", timeout=self.timeout)
+        except Exception as error:
+            self.errors.append({"url": url, "answer": str(error)[:200]})
+
+    def packages_text(self, repository):
+        """The index of an apt repository."""
+        base = repository["url"].rstrip("/")
+        if repository["suite"].endswith("/"):
+            folders = [base if repository["suite"] == "/" else "%s/%s" % (base, repository["suite"].strip("/"))]
+        else:
+            folders = [
+                "%s/dists/%s/%s/binary-%s" % (base, repository["suite"], component, repository["architecture"])
+                for component in repository["components"]
+            ]
+        texts = []
+        for folder in folders:
+            before = len(self.errors)
+            for name, unpack in (("Packages.gz", gzip.decompress), ("Packages.xz", lzma.decompress), ("Packages", bytes)):
+                data = self.fetch("%s/%s" % (folder, name))
+                if data is not None:
+                    del self.errors[before:]
+                    texts.append(unpack(data).decode("utf-8", "replace"))
+                    break
+            else:
+                del self.errors[before + 1 :]
+        return "\n\n".join(texts)
+
+    def rpm_index(self, repository):
+        """The index of a dnf repository."""
+        base = repository["url"].rstrip("/")
+        listing = self.fetch(base + "/repodata/repomd.xml")
+        match = re.search(rb'<data type="primary">.*?<location href="([^"]+)"', listing or b"", re.S)
+        if match is None:
+            return {}
+        path = match.group(1).decode()
+        data = self.fetch("%s/%s" % (base, path))
+        if data is None:
+            return {}
+        if path.endswith(".gz"):
+            data = gzip.decompress(data)
+        elif path.endswith(".xz"):
+            data = lzma.decompress(data)
+        elif not path.endswith(".xml"):
+            self.errors.append({"url": path, "answer": "compression of the index is not supported"})
+            return {}
+        return index.parse_primary(io.BytesIO(data))
+
+    def native(self, names, levels=6):
+        """The package manager's own knowledge of packages and, for apt, of what they depend on; None when it has none."""
+        if self.module.get_bin_path("apt-cache"):
+            if not glob.glob("/var/lib/apt/lists/*Packages*"):
+                return None
+            found, seen = {}, set()
+            ask = set(names)
+            for _level in range(levels):
+                ask -= seen
+                if not ask:
+                    break
+                seen |= ask
+                _rc, text, _err = self.module.run_command(["apt-cache", "show", "--all-versions", *sorted(ask)])
+                part = index.parse_packages(text, wanted=ask)
+                found.update(part)
+                ask = {n for versions in part.values() for depends in versions.values() for group in depends for n in group
+                       if index._OF_INTEREST.match(n)}  # fmt: skip
+            return found
+        if self.module.get_bin_path("dnf"):
+            query = ["dnf", "-q", "repoquery", "--qf", "%{name}\t%{epoch}\t%{version}-%{release}\n", *sorted(names)]
+            _rc, text, _err = self.module.run_command(query)
+            found = {}
+            for line in text.splitlines():
+                name, _tab, rest = line.partition("\t")
+                epoch, _tab, version = rest.partition("\t")
+                if version:
+                    found.setdefault(name, {})[version if epoch == "0" else "%s:%s" % (epoch, version)] = []
+            return found
+        return None
+
+    def result(self):
+        params = self.module.params
+        want = params["want"]
+        answer = {"packages": [], "missing": [], "available": {}, "unknown": [], "request": want}
+        for repository in params["repositories"]:
+            part = [item for item in want if item.get("repository") == repository["id"]]
+            before = len(self.errors)
+            if repository["manager"] == "apt":
+                known = index.parse_packages(self.packages_text(repository), wanted={item["name"] for item in part})
+            else:
+                known = self.rpm_index(repository)
+            if len(self.errors) > before:
+                answer["unknown"] += [item["name"] for item in part]
+            else:
+                self.add(answer, known, part)
+        own = [item for item in want if not item.get("repository")]
+        if own:
+            known = self.native([item["name"] for item in own])
+            if known is None:
+                answer["unknown"] += [item["name"] for item in own]
+            else:
+                self.add(answer, known, own)
+        for url in params["urls"]:
+            self.check(url)
+        return dict(answer, errors=self.errors)
+
+    @staticmethod
+    def add(answer, known, part):
+        found = index.closure(known, part)
+        answer["packages"] += found["packages"]
+        answer["missing"] += found["missing"]
+        answer["available"].update(found["available"])
+
+
+def main():
+    """Run as a module."""
+    module = AnsibleModule(
+        argument_spec=dict(
+            repositories=dict(type="list", elements="dict", default=[]),
+            want=dict(type="list", elements="dict", required=True),
+            urls=dict(type="list", elements="str", default=[]),
+            timeout=dict(type="int", default=20),
+        ),
+        supports_check_mode=True,
+    )
+    module.exit_json(changed=False, ansible_facts={"gpu_resolved": Resolver(module).result()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,381 @@
+"""What is left to do for the driver of a host. Pure: the same reading and variables give the same plan."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..module_utils import paths
+from . import fabric, sources
+from .context import Context, kernel_packages
+from .target import driver_packages, package_row
+from .versions import upstream
+
+# Order matters: each one is in use by the next.
+UNLOAD = ("nvidia_drm", "nvidia_modeset", "nvidia_peermem", "nvidia_fs", "gdrdrv", "nvidia_uvm", "nvidia")
+LOAD = ("nvidia", "nvidia_uvm")
+DAEMONS = (
+    "nvidia-dcgm.service", "nvidia-mig-manager.service", "nvidia-imex.service", "nvidia-fabricmanager.service",
+    "nvidia-persistenced.service",
+)
+_HEADER = "# Written by the role gpu_driver.\n"
+
+
+def plan_driver(context: Context) -> dict[str, Any]:
+    """The driver's plan: problems, files, keys, packages, holds, units, modules, reasons for a reboot.
+
+    `resolve` is the question to the repositories that has to be answered before the plan is complete; empty when it is.
+    """
+    settings = context.settings
+    plan: dict[str, Any] = {
+        "problems": [], "files": [], "absent": [], "keyrings": [], "packages": {"install": [], "remove": []}, "hold": [],
+        "release": [], "stop": [], "units": [], "unload": [], "load": [], "initramfs": [], "resolve": {}, "runfile": {},
+        "reboot": [], "streams": [], "repair": bool(context.probe["system"]["unfinished"]),
+        "kernels": kernel_packages(context.probe),
+    }  # fmt: skip
+    if settings["gpu_driver_state"] == "absent":
+        return _removal(context, plan)
+    if settings["gpu_driver_method"] == "none":
+        return plan
+    target = context.target
+    plan["target"] = {"branch": target.branch, "version": target.version, "flavour": target.flavour}
+    if any(code not in ("GF710",) for code, _values in target.problems):
+        plan["problems"] = target.problems
+        return plan
+    if settings["gpu_driver_method"] == "runfile":
+        _runfile(context, plan)
+    else:
+        _repository(context, plan)
+        _packages(context, plan)
+    _configuration(context, plan)
+    _modules(context, plan)
+    return plan
+
+
+def headers_want(context: Context) -> list[dict[str, Any]]:
+    """The headers of the running kernel when they are not there; they come from the host's own repositories."""
+    if context.probe["kernel"]["headers"]:
+        return []
+    names = context.platform.headers(context.probe["kernel"]["release"], context.tables)
+    missing = [name for name in names if name not in context.packages]
+    return [{"name": name, "version": None, "repository": "", "part": "headers"} for name in missing]
+
+
+def repository_of(context: Context) -> sources.Repository:
+    """The driver's repository."""
+    return sources.repository("cuda", context.platform, context.settings, context.tables)
+
+
+def row_of(context: Context) -> dict[str, Any] | None:
+    """The row of packages.yaml for the wanted branch."""
+    distro = context.settings["gpu_driver_method"] == "distro"
+    return package_row(context.target, context.platform.family, "ubuntu-archive" if distro else "cuda", context.tables)
+
+
+def wanted_packages(context: Context) -> list[dict[str, Any]]:
+    """Every package to ask for: driver, fabric, headers, extras. In the form of the module `resolve`."""
+    settings, target = context.settings, context.target
+    own = settings["gpu_driver_method"] == "distro" or not settings["gpu_repo_manage"]
+    repository = "" if own else "cuda"
+    row = row_of(context)
+    if row is None:
+        return []
+    names = driver_packages(target, row, settings["gpu_driver_components"], context.probe["kernel"]["release"])
+    want = [{"name": name, "version": target.version, "repository": repository, "part": "driver"} for name in names]
+    for item in want:
+        if item["name"].startswith("linux-modules-nvidia"):  # versioned by the kernel, not by the driver
+            item["version"] = None
+    if settings["gpu_driver_persistenced"]:
+        want.append({"name": "nvidia-persistenced", "version": target.version, "repository": repository, "part": "driver",
+                     "optional": True})  # fmt: skip
+    want += fabric.want(context, row, repository)
+    extras = [str(name) for name in settings["gpu_driver_extra_packages"]]
+    want += [{"name": name, "version": target.version, "repository": repository, "part": "driver"} for name in extras]
+    return want + headers_want(context)
+
+
+def _installed(context: Context, item: dict[str, Any]) -> bool:
+    row = context.packages.get(item["name"])
+    if row is None or row["state"] != "installed":
+        return False
+    return item["version"] is None or upstream(row["version"]) == item["version"]
+
+
+def resolve_request(context: Context) -> dict[str, Any]:
+    """The question that the repositories have to answer, {} when everything wanted is installed."""
+    want = wanted_packages(context)
+    if all(_installed(context, item) or item.get("optional") for item in want):
+        return {}
+    used = {item["repository"] for item in want}
+    repo = repository_of(context)
+    repositories = [sources.resolve_repository(repo, context.platform)] if "cuda" in used and repo.url else []
+    check_key = repositories and repo.key_url and not sources.key_installed(repo, context.probe)
+    return {"repositories": repositories, "want": want, "urls": [repo.key_url] if check_key else []}
+
+
+def _repository(context: Context, plan: dict[str, Any]) -> None:
+    """Source, key, and what stands in their way."""
+    if context.settings["gpu_driver_method"] != "cuda_repo" or not context.settings["gpu_repo_manage"]:
+        return
+    repo = repository_of(context)
+    if repo.url is None:
+        plan["problems"].append(("GF703", _no_route(context, repo.why)))
+        return
+    if not sources.key_installed(repo, context.probe):
+        if not repo.key_known:
+            plan["problems"].append(("GF738", {"repository": repo.url, "variable": "gpu_driver_repo_key"}))
+            return
+        plan["keyrings"] = [{"path": repo.keyring_path, "text": repo.key_text, "url": repo.key_url or "",
+                             "fingerprints": repo.fingerprints}]  # fmt: skip
+    plan["files"] += context.want_file(repo.source_path, repo.source_text())
+    plan["absent"] += sources.foreign_sources(repo, context.probe)
+    plan["absent"] += [file for file, _key, _day, alone in sources.retired_keyrings(context.probe, context.tables) if alone]
+    if "cuda-keyring" in context.packages:  # it would bring the vendor's own source back at its next upgrade
+        plan["packages"]["remove"].append("cuda-keyring")
+
+
+def _no_route(context: Context, why: str) -> dict[str, Any]:
+    return {
+        "method": context.settings["gpu_driver_method"], "platform": context.platform.key, "note": why,
+        "routes": ", ".join(context.platform.routes) or "none",
+    }  # fmt: skip
+
+
+def _packages(context: Context, plan: dict[str, Any]) -> None:
+    """The exact set: what to install, what is left over, what to hold."""
+    target, settings = context.target, context.settings
+    manager = context.platform.manager
+    row = row_of(context)
+    if row is None or not wanted_packages(context):
+        plan["problems"].append(("GF714", {"flavour": target.flavour, "branch": target.branch,
+                                           "offered": "no package of this flavour on this platform"}))  # fmt: skip
+        return
+    request = resolve_request(context)
+    names: set[str] = set()
+    if request:
+        answer = context.answer(request["want"])
+        if answer is None:
+            plan["resolve"] = request
+        else:
+            plan["problems"] += unresolved(context, answer)
+            names = {item["name"] for item in answer["packages"]}
+            plan["packages"]["install"] = [i for i in answer["packages"] if not _same(context, i)]
+            plan["streams"] = _streams(context)
+    if manager == "apt":
+        plan["files"] += context.want_file(paths.PREFERENCES, preferences(target.version))
+        plan["files"] += context.want_file(paths.UNATTENDED, UNATTENDED_TEXT)
+    present = sorted(set(context.driver_family.values()) - {target.version})
+    if present and context.in_use:
+        plan["problems"].append(("GF756", {"installed": ", ".join(present), "wanted": target.version}))
+    stale = {n for n, v in context.driver_family.items() if v != target.version and n not in names}
+    stale |= {n for n in context.packages if _stale_pin(n, target.branch, target.version)}
+    stale |= {n for n in other_kmods(context)}
+    if not plan["resolve"]:
+        plan["packages"]["remove"] += sorted(stale)
+    if settings["gpu_driver_hold"]:
+        held = {n for n, v in context.driver_family.items() if v == target.version} | names
+        held -= {n for n in names if n.startswith(("linux-headers-", "kernel-"))}
+        plan["hold"] = sorted(n for n in held if not context.packages.get(n, {}).get("hold"))
+
+
+def _same(context: Context, item: dict[str, Any]) -> bool:
+    row = context.packages.get(item["name"])
+    return bool(row) and row["state"] == "installed" and row["version"] == item["version"]
+
+
+def _stale_pin(name: str, branch: int | None, version: str | None) -> bool:
+    """A pinning package of another branch or version, which would outvote ours."""
+    match = re.fullmatch(r"nvidia-driver-pinning-(.+)", name)
+    return bool(match) and match[1] not in (str(branch), str(version))
+
+
+def other_kmods(context: Context) -> list[str]:
+    """Installed providers of the kernel module that are not the wanted kind (dnf)."""
+    if context.platform.manager != "dnf":
+        return []
+    wanted = context.settings["gpu_driver_kmod"]
+    rows = context.tables.rows("host_kernel", "kmod_providers")
+    found = {row["kmod"]: sorted(n for n in context.packages if re.search(row["pattern"], n)) for row in rows}
+    return [name for kmod, names in found.items() if kmod != wanted for name in names] if found.get(wanted) else []
+
+
+def _streams(context: Context) -> list[str]:
+    """The module stream to enable first, on systems that have streams."""
+    if context.platform.manager != "dnf" or not context.platform.modular(context.tables):
+        return []
+    row = context.tables.rows("packages", "rpm_modularity")[0]
+    suffix = "open" if context.target.flavour == "open" else "dkms"
+    return [f"{row['stream_module']}:{context.target.branch}-{suffix}"]
+
+
+def unresolved(context: Context, answer: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Problems in the repositories' answer: addresses that fail, packages that do not exist."""
+    problems: list[tuple[str, dict[str, Any]]] = []
+    version = context.target.version
+    for error in answer.get("errors", []):
+        problems.append(("GF735", {"url": error["url"], "answer": error["answer"]}))
+    parts = {item["name"]: item.get("part", "driver") for item in answer.get("request", [])}
+    for part, code in (("driver", "GF736"), ("fabric", "GF737"), ("headers", "GF722"), ("toolkit", "GF736")):
+        missing = [name for name in answer.get("missing", []) if parts.get(name) == part]
+        if not missing:
+            continue
+        available = sorted({v for name in missing for v in answer["available"].get(name, [])})
+        values = {"missing": ", ".join(missing), "available": ", ".join(available) or "none", "version": version}
+        if part == "headers":
+            values = {"kernel": context.probe["kernel"]["release"], "packages": ", ".join(missing)}
+        problems.append((code, values))
+    return problems
+
+
+def preferences(version: str | None) -> str:
+    """apt preferences that keep every driver package at one version, whatever a repository brings."""
+    names = "nvidia-* libnvidia-* cuda-drivers* libnvsdm* libxnvctrl* xserver-xorg-video-nvidia* firmware-nvidia*"
+    return f"{_HEADER}Package: {names}\nPin: version {version}-*\nPin-Priority: 1001\n"
+
+
+UNATTENDED_TEXT = (
+    "// Written by the role gpu_driver: libraries must not be replaced under a loaded module.\n"
+    'Unattended-Upgrade::Package-Blacklist {\n  "^nvidia-";\n  "^libnvidia-";\n  "^cuda-drivers";\n  "^libnvsdm";\n'
+    '  "^linux-modules-nvidia-";\n};\n'
+)
+
+
+def _runfile(context: Context, plan: dict[str, Any]) -> None:
+    """The installer file: where it comes from, its checksum, its flags."""
+    settings, target = context.settings, context.target
+    row = context.tables.rows("host_repositories", "runfiles")[0]
+    profile = sources.profile_of(settings) or {}
+    url = settings["gpu_driver_runfile_url"] or profile.get("runfile_url") or row["url"]
+    url = str(url).replace("<version>", str(target.version)).replace("<machine>", context.platform.architecture)
+    have = context.probe["library"] == target.version and context.probe["runfile"]
+    if have:
+        return
+    if not settings["gpu_driver_runfile_sha256"]:
+        plan["problems"].append(("GF758", {"url": url}))
+        return
+    kind = "kernel-open" if target.flavour == "open" else "kernel"
+    plan["runfile"] = {
+        "url": url, "checksum": f"sha256:{settings['gpu_driver_runfile_sha256']}",
+        "path": f"/var/cache/gpufleet/NVIDIA-Linux-{context.platform.architecture}-{target.version}.run",
+        "arguments": ["--silent", "--dkms", f"-m={kind}"], "replaces": context.probe["runfile"],
+    }  # fmt: skip
+    want = headers_want(context)
+    dkms = [{"name": "dkms", "version": None, "repository": "", "part": "headers"}] if "dkms" not in context.packages else []
+    if want + dkms:
+        request = {"repositories": [], "want": want + dkms, "urls": []}
+        answer = context.answer(request["want"])
+        if answer is None:
+            plan["resolve"] = request
+        else:
+            plan["problems"] += unresolved(context, answer)
+            plan["packages"]["install"] = answer["packages"]
+
+
+def blacklist(context: Context) -> str:
+    """modprobe configuration that keeps other drivers off the GPUs."""
+    lines = [_HEADER.rstrip()]
+    for row in context.tables.rows("platforms", "blacklisted_modules"):
+        lines.append(f"blacklist {row['module']}")
+        if row.get("options"):
+            lines.append(f"options {row['module']} {row['options']}")
+    if context.settings["gpu_mig_layout"]:  # nvidia_drm keeps a GPU open and so prevents its reset
+        lines.append("blacklist nvidia_drm")
+    return "\n".join(lines) + "\n"
+
+
+def module_options(context: Context) -> dict[str, str]:
+    """Options by module: those of the variable, and those that a GPU needs."""
+    options: dict[str, str] = {}
+    names = {gpu.name for gpu in context.gpus}
+    for row in context.tables.rows("host_kernel", "module_options"):
+        if names & set(row["gpus"]) and (context.target.branch or 0) >= row["from_branch"]:
+            options[row["module"]] = row["options"]
+    options.update({str(k): str(v) for k, v in context.settings["gpu_driver_module_options"].items()})
+    return options
+
+
+def _configuration(context: Context, plan: dict[str, Any]) -> None:
+    """modprobe files, modules to load at boot, initramfs, persistence."""
+    options = module_options(context)
+    files = context.want_file(paths.BLACKLIST, blacklist(context))
+    if options:
+        lines = [f"options {name} {value}" for name, value in sorted(options.items())]
+        files += context.want_file(paths.MODULE_OPTIONS, _HEADER + "\n".join(lines) + "\n")
+    else:
+        plan["absent"] += context.unwanted(paths.MODULE_OPTIONS)
+    plan["files"] += files
+    modules = ["nvidia", "nvidia-uvm", *fabric.fabric_of(context).modules]
+    plan["files"] += context.want_file(paths.MODULES_LOAD, _HEADER + "\n".join(modules) + "\n")
+    image = context.probe["kernel"]["initramfs"]
+    record = context.probe["files"].get(paths.BLACKLIST)
+    old = bool(image and record and image["mtime"] < record["mtime"])
+    if context.probe["kernel"]["initramfs_tool"] and (files or old):
+        plan["initramfs"] = str((context.platform.row or {}).get("initramfs", "update-initramfs -u -k all")).split()
+    if context.settings["gpu_driver_persistenced"] and context.gpus:
+        usable = not _blockers(context) and context.settings["gpu_driver_load"]
+        plan["units"] = context.want_unit("nvidia-persistenced.service", active=True if usable else None)
+
+
+def _blockers(context: Context) -> list[str]:
+    """Loaded modules that hold the GPUs until a reboot."""
+    others = [row["module"] for row in context.tables.rows("platforms", "blacklisted_modules")]
+    return [name for name in others if name in context.modules]
+
+
+def _modules(context: Context, plan: dict[str, Any]) -> None:
+    """Load the module, exchange a loaded one, or say that a reboot is required."""
+    target, driver = context.target, context.probe["driver"]
+    if not context.settings["gpu_driver_load"] or not context.gpus:
+        return
+    blockers = _blockers(context)
+    if blockers:
+        plan["reboot"].append(f"module {blockers[0]} holds the GPUs")
+        return
+    if driver and (driver["version"] != target.version or driver["flavour"] != target.flavour):
+        if context.in_use:
+            plan["reboot"].append(f"driver {driver['version']} is loaded, {target.version} is wanted, and the host is in use")
+            return
+        plan["unload"] = [name for name in UNLOAD if name in context.modules]
+        plan["stop"] = stopped_daemons(context)
+        plan["load"] = list(LOAD)
+        running = {unit["name"] for unit in plan["units"]}
+        plan["units"] += [
+            {"name": unit["name"], "state": "started"} for unit in reversed(plan["stop"]) if unit["name"] not in running
+        ]
+        return
+    plan["load"] = [name for name in LOAD if name not in context.modules]
+
+
+def stopped_daemons(context: Context) -> list[dict[str, Any]]:
+    """The driver's daemons that run now, in the order to stop them."""
+    return [
+        {"name": name, "state": "stopped"} for name in DAEMONS
+        if context.probe["units"].get(name, {}).get("active") == "active"
+    ]  # fmt: skip
+
+
+def _removal(context: Context, plan: dict[str, Any]) -> dict[str, Any]:
+    """Take the driver away: bare package names, our files, the module when nobody uses it."""
+    pins = [name for name in context.packages if name.startswith("nvidia-driver-pinning-")]
+    remove = sorted({*context.driver_family, *pins, *(["nvlsm"] if "nvlsm" in context.packages else [])})
+    if context.in_use and (remove or context.probe["runfile"]):
+        plan["problems"].append(("GF750", {"what": "removing the driver", "holders": ", ".join(context.workloads) or "the node"}))
+        return plan
+    plan["release"] = [name for name in remove if context.packages[name]["hold"]]
+    plan["packages"]["remove"] = remove
+    plan["absent"] = context.unwanted(
+        paths.CUDA_SOURCE_APT, paths.CUDA_SOURCE_DNF, paths.PREFERENCES, paths.UNATTENDED, paths.BLACKLIST,
+        paths.MODULE_OPTIONS, paths.MODULES_LOAD,
+    )  # fmt: skip
+    plan["absent"] += [path for path in (paths.CUDA_KEYRING_APT, paths.CUDA_KEYRING_DNF) if path in context.probe["keyrings"]]
+    if context.probe["runfile"]:
+        plan["runfile"] = {"uninstall": True}
+    if context.probe["driver"]:
+        plan["stop"] = stopped_daemons(context)
+        plan["unload"] = [name for name in UNLOAD if name in context.modules]
+    tool = context.probe["kernel"]["initramfs_tool"] and paths.BLACKLIST in plan["absent"]
+    if tool:
+        plan["initramfs"] = str((context.platform.row or {}).get("initramfs", "update-initramfs -u -k all")).split()
+    return plan
+
+

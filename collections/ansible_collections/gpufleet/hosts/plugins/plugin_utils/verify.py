@@ -1,0 +1,84 @@
+"""Drift: everything that another run of the roles would change, and everything that is wrong with the GPUs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from . import containerd, driver, fabric, health, mig, sources, toolkit, tomltext
+from .context import Context, describe
+
+Problem = tuple[str, dict[str, Any]]
+
+
+def verify(context: Context) -> dict[str, Any]:
+    """Problems of a host that was converged; none when it is as wanted."""
+    problems: list[Problem] = []
+    plans = {
+        "gpu_driver": driver.plan_driver(context), "gpu_fabric": fabric.plan_fabric(context, context.target),
+        "gpu_container_toolkit": toolkit.plan_toolkit(context), "gpu_mig": mig.plan_mig(context),
+        "gpu_health": health.plan_health(context),
+    }  # fmt: skip
+    problems += health.health(context)
+    for role, plan in plans.items():
+        problems += [p for p in plan["problems"] if role != "gpu_health"]
+        if plan.get("resolve"):
+            names = ", ".join(item["name"] for item in plan["resolve"]["want"])
+            problems.append(("GF779", {"role": role, "what": f"packages are not installed as wanted: {names}"}))
+        words = [w for w in describe(plan) if not w.startswith(("hold ", "unit "))]
+        problems += [("GF779", {"role": role, "what": word}) for word in words]
+        if plan.get("hold"):
+            problems.append(("GF784", {"packages": ", ".join(plan["hold"])}))
+        problems += [("GF774", _unit(context, unit)) for unit in plan.get("units", [])]
+    problems += _runtime(context) + _mig(context) + _sources(context)
+    reasons = health.reboot_reasons(context)
+    if reasons:
+        problems.append(("GF778", {"reasons": "; ".join(reasons)}))
+    return {"problems": problems, "facts": health.facts(context, healthy=not problems)}
+
+
+def _unit(context: Context, unit: dict[str, Any]) -> dict[str, Any]:
+    found = context.probe["units"].get(unit["name"])
+    state = f"{found['active']}, {found['enabled'] or found['load']}" if found else "not installed"
+    return {"unit": unit["name"], "state": state}
+
+
+def _runtime(context: Context) -> list[Problem]:
+    """The handler that pods ask for is known to the runtime."""
+    settings, problems = context.settings, list[Problem]()
+    if settings["gpu_container_toolkit_state"] == "absent":
+        return []
+    state = toolkit.runtime_state(context)
+    if state["owner"] in ("", "none"):
+        return []
+    name = settings["gpu_container_toolkit_runtime_name"]
+    if state["handler"] is None:
+        problems.append(("GF783", {"what": f"{state['owner']} has no runtime {name}"}))
+    elif settings["gpu_container_toolkit_default_runtime"] and not state["default"]:
+        problems.append(("GF783", {"what": f"{name} is not the default runtime of {state['owner']}"}))
+    listed = context.probe["runtime"]["cri_runtimes"]
+    if listed and not re.search(rf'"{re.escape(name)}"', listed):
+        problems.append(("GF783", {"what": f"the CRI does not list {name}: restart {state['owner']}"}))
+    dump = context.probe["runtime"]["containerd_dump"]
+    if state["owner"] == "containerd" and dump and name not in containerd.runtimes(tomltext.parse(dump)[0]):
+        problems.append(("GF783", {"what": f"the effective configuration of containerd has no runtime {name}"}))
+    return problems
+
+
+def _mig(context: Context) -> list[Problem]:
+    settings, problems = context.settings, list[Problem]()
+    name = str(settings["gpu_mig_layout"])
+    if not name or not context.probe["driver"]:
+        return []
+    if not context.probe["mig"].get("matches"):
+        modes = ", ".join(str(mode) for mode in mig.observed(context)["modes"])
+        problems.append(("GF777", {"wanted": name, "found": f"modes {modes or 'unknown'}, layout not applied"}))
+    unit = context.probe["units"].get(mig.UNIT)
+    if unit and unit["start_limit"] == "infinity":
+        problems.append(("GF788", {"unit": mig.UNIT, "limit": "none"}))
+    return problems
+
+
+def _sources(context: Context) -> list[Problem]:
+    found = sources.outside_hosts(context.settings, context.probe, [])
+    return [("GF741", {"file": file, "host": host, "severity": "error"}) for file, host in found]
