@@ -3,7 +3,7 @@
  *
  * /twin/nvml, one item a line:  driver VERSION | cuda NUMBER
  *   gpu INDEX UUID BUS DEVICE MAJOR MINOR MEMORY_MIB MIG NAME...     (MIG: -1 none, 0 off, 1 on)
- *   mig GPU GI CI UUID
+ *   mig GPU GI CI SLICES MEMORY_MIB PROFILE UUID      (PROFILE: index of the GPU instance profile in the interface)
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, UNSUPPORTED = 3, NOT_FOUND = 6, T
 #define MOST_MIG 112
 
 typedef struct handle {
-  int is_mig, index, minor, mig, major, minor_cc, gi, ci;
+  int is_mig, index, minor, mig, major, minor_cc, gi, ci, slices, profile;
   unsigned device;
   unsigned long long memory;
   struct handle *parent;
@@ -29,6 +29,9 @@ typedef struct {
 } pci_info;
 typedef struct { unsigned long long total, free, used; } memory_info;
 typedef struct { unsigned numbers[8]; unsigned long long memory; } attributes;
+typedef struct { handle *device; unsigned id, profile, start, size; } gpu_instance;
+typedef struct { handle *device, *gpu_instance; unsigned id, profile, start, size; } compute_instance;
+typedef struct { unsigned numbers[10]; unsigned long long memory; } gpu_profile;
 
 static handle gpus[MOST], migs[MOST_MIG];
 static int gpu_count, mig_count, ready, cuda;
@@ -61,7 +64,8 @@ int nvmlInit_v2(void) {
       handle *device = &migs[mig_count++];
       int parent = 0;
       memset(device, 0, sizeof *device);
-      sscanf(line, "%*s %d %d %d %79s", &parent, &device->gi, &device->ci, device->uuid);
+      sscanf(line, "%*s %d %d %d %d %llu %d %79s", &parent, &device->gi, &device->ci, &device->slices, &device->memory,
+             &device->profile, device->uuid);
       device->is_mig = 1;
       for (int i = 0; i < gpu_count; i++)
         if (gpus[i].index == parent) device->parent = &gpus[i];
@@ -174,11 +178,55 @@ int nvmlDeviceGetComputeInstanceId(handle *device, unsigned *id) {
   return OK;
 }
 int nvmlDeviceGetAttributes_v2(handle *device, attributes *found) {
-  (void)device;
+  if (!device->is_mig) return INVALID;
   memset(found, 0, sizeof *found);
+  found->numbers[6] = found->numbers[7] = device->slices; /* slices of the GPU instance and of the compute instance */
+  found->memory = device->memory;
+  return OK;
+}
+
+/* A MIG device has one GPU instance with one compute instance; the device's own handle stands for all three. */
+int nvmlDeviceGetGpuInstanceById(handle *device, unsigned id, handle **found) {
+  for (int i = 0; i < mig_count; i++)
+    if (migs[i].parent == device && migs[i].gi == (int)id) { *found = &migs[i]; return OK; }
+  return NOT_FOUND;
+}
+int nvmlGpuInstanceGetComputeInstanceById(handle *instance, unsigned id, handle **found) {
+  if (instance->ci != (int)id) return NOT_FOUND;
+  *found = instance;
+  return OK;
+}
+int nvmlGpuInstanceGetInfo(handle *instance, gpu_instance *info) {
+  memset(info, 0, sizeof *info);
+  info->device = instance->parent;
+  info->id = instance->gi;
+  info->profile = instance->profile;
+  return OK;
+}
+int nvmlComputeInstanceGetInfo_v2(handle *instance, compute_instance *info) {
+  memset(info, 0, sizeof *info);
+  info->device = instance->parent;
+  info->gpu_instance = instance;
+  info->id = instance->ci;
+  info->profile = instance->profile;
+  return OK;
+}
+int nvmlDeviceGetGpuInstanceProfileInfo(handle *device, unsigned profile, gpu_profile *info) {
+  for (int i = 0; i < mig_count; i++)
+    if (migs[i].parent == device && migs[i].profile == (int)profile) {
+      memset(info, 0, sizeof *info);
+      info->numbers[0] = profile; /* id */
+      info->numbers[2] = migs[i].slices;
+      info->memory = migs[i].memory;
+      return OK;
+    }
   return UNSUPPORTED;
 }
-int nvmlDeviceGetGpuInstanceProfileInfo(handle *device, unsigned profile, void *info) {
-  (void)device, (void)profile, (void)info;
-  return UNSUPPORTED;
+int nvmlGpuInstanceGetComputeInstanceProfileInfo(handle *instance, unsigned profile, unsigned engine, unsigned info[9]) {
+  static const int slices[] = {1, 2, 3, 4, 7, 8, 6};
+  if (engine || profile > 6 || slices[profile] != instance->slices) return UNSUPPORTED;
+  memset(info, 0, 9 * sizeof *info);
+  info[0] = instance->profile; /* id, the same number that the instance reports */
+  info[1] = instance->slices;
+  return OK;
 }

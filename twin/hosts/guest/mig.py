@@ -43,6 +43,18 @@ def profile_id(gpu: Gpu, profile: str) -> int:
     return ids.get((compute_slices(profile), memory_slices(gpu, profile)), 40 + names.index(profile))
 
 
+def nvml_facts(gpu: Gpu, profile: str) -> str:
+    """Return what NVML says of a profile: compute slices, memory in MiB, index of the profile in the interface."""
+    slices, memory = compute_slices(profile), memory_slices(gpu, profile)
+    full = memory_slices(gpu, max(gpu["mig"]["profiles"], key=_gib))
+    index = {1: 0, 2: 1, 3: 2, 4: 3, 7: 4}.get(slices, 0)
+    if slices == 1 and "+me" in profile:
+        index = 7
+    elif slices == 1 and memory == 2:
+        index = 9
+    return f"{slices} {gpu['memory_mib'] * memory // full} {index}"
+
+
 def instances(gpu: Gpu) -> list[dict[str, Any]]:
     """Return the GPU instances that exist now."""
     found: list[dict[str, Any]] = base.boot_state()["gpus"].get(str(gpu["index"]), {}).get("instances", [])

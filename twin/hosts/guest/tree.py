@@ -220,6 +220,7 @@ def _nvml(loaded: dict[str, Any]) -> None:
         index = gpu["index"]
         facts = f"{gpu['device']} {major} {minor} {gpu['memory_mib']} {mode} {gpu['name']}"
         lines.append(f"gpu {index} {gpu['uuid']} {gpu['pci']} {facts}")
-        lines += [f"mig {index} {entry['id']} 0 {entry['uuid']}" for entry in mig.devices(gpu)]
+        for entry in mig.devices(gpu):
+            lines.append(f"mig {index} {entry['id']} 0 {mig.nvml_facts(gpu, entry['profile'])} {entry['uuid']}")
     write(file, "".join(line + "\n" for line in lines))
     write(caps / "mig-minors", "".join(f"{name} {number}\n" for name, number in mig_minors().items()))
