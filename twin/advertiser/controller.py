@@ -92,6 +92,8 @@ class Controller:
                         log.warning("%s: %s", name, error)
                         self.stop.wait(0.2)
                         self._mark(name)
+                except Exception:  # one odd object must not end the advertiser for all nodes
+                    log.exception("%s", name)
 
     def reconcile(self, name: str) -> None:
         """Bring one node and the pods on it to what they should be. Raises KubeError."""

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import discovery, offer, pods
+from . import discovery, mig, offer, pods
 from .plugin_config import Config, ConfigError, read
 
 GPUS, MODEL, DRIVER = "twin.gpufleet/gpus", "twin.gpufleet/gpu-model", "twin.gpufleet/driver"
+MIG, AKS_PROFILE = "twin.gpufleet/mig", "twin.gpufleet/gpu-instance-profile"
 WROTE = "twin.gpufleet/wrote"  # role -> label keys that the advertiser set, so that it drops no one else's
 READ = "twin.gpufleet/read"  # on a pod: what its plugin read when it started
 
@@ -50,8 +51,10 @@ def hardware(node: dict[str, Any]) -> offer.Hardware | None:
     notes = node["metadata"].get("annotations") or {}
     if not notes.get(GPUS, "").isdigit() or int(notes[GPUS]) == 0:
         return None
-    driver = notes.get(DRIVER, "")
-    return offer.Hardware(int(notes[GPUS]), notes.get(MODEL, "unknown"), "" if driver == "none" else driver)
+    driver, model, count = notes.get(DRIVER, ""), notes.get(MODEL, "unknown"), int(notes[GPUS])
+    layout = mig.parse(notes[MIG]) if MIG in notes else mig.of_aks(
+        notes.get(AKS_PROFILE, ""), count, offer.product(model).get("mig") or {})
+    return offer.Hardware(count, model, "" if driver == "none" else driver, layout)
 
 
 def has_driver(node: dict[str, Any], on_node: Sequence[pods.Pod]) -> bool:
@@ -79,10 +82,13 @@ def wanted(node: dict[str, Any], on_node: Sequence[pods.Pod], configmaps: Config
             out.verdicts.append(verdict)
             if verdict.config is None:
                 continue
-            if part == "gfd":
-                out.labels["gfd"] = offer.labels(gpus, verdict.config)
-            elif verdict.config.strategy != "mps" or mps_daemon:
-                out.resources |= offer.resources(gpus, verdict.config)
+            try:
+                if part == "gfd":
+                    out.labels["gfd"] = offer.labels(gpus, verdict.config)
+                elif verdict.config.strategy != "mps" or mps_daemon:
+                    out.resources |= offer.resources(gpus, verdict.config)
+            except ConfigError as error:
+                verdict.trouble = Trouble("CrashLoopBackOff", f"error starting plugins: {error}")
     if any("nfd-worker" in pods.roles(pod) for pod in running):
         out.labels["nfd"] = discovery.nfd_labels()
     if operator:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twin.advertiser import mig
 from twin.advertiser.offer import Hardware, labels, resources
 from twin.advertiser.plugin_config import ConfigError, read
 
@@ -21,27 +22,51 @@ def rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (RECORDED / name).read_text().splitlines()]
 
 
-WITHOUT_MIG = [row for row in rows("vectors.jsonl") if not row["mig"]]
-
-
-@pytest.mark.parametrize("row", WITHOUT_MIG, ids=lambda row: row["name"])
+@pytest.mark.parametrize("row", rows("vectors.jsonl"), ids=lambda row: row["name"])
 def test_recorded_answers(row: dict[str, Any]) -> None:
+    node = Hardware(row["gpus"], "A100-SXM4-40GB", layout=mig.parse(row["mig"]))
     try:
         config = read(row["config"], row["env"])
+        offered = resources(node, config)
     except ConfigError as error:
         assert f"reject-{error.stage}" == row["outcome"]
         return
     assert row["outcome"] == "accept"
-    assert resources(MOCK, config) == row["capacity"]
+    assert offered == row["capacity"]
     if row["strategy"]:
         assert config.strategy == row["strategy"]
-    shown = labels(MOCK, config)
+    if row["labels_lost"]:
+        with pytest.raises(ConfigError):
+            labels(node, config)
+        return
+    shown = labels(node, config)
     for key, value in (row["labels"] or {}).items():
         assert shown[f"nvidia.com/{key}"] == value.removeprefix("Mock-"), key
 
 
-def test_there_are_54_of_them() -> None:
-    assert len(WITHOUT_MIG) == 54
+def test_there_are_64_of_them() -> None:
+    assert len(rows("vectors.jsonl")) == 64
+
+
+@pytest.mark.parametrize(("strategy", "layout", "words"), [
+    ("single", "0=1g.10gb", "same migEnabled value"), ("single", "0=1g.10gb,2g.20gb;1=1g.10gb", "more than one"),
+    ("mixed", "0=1g.10gb;1=", "device 1 has an invalid MIG configuration"), ("mixed", "0=1c.3g.40gb", "patterns")])
+def test_layouts_that_the_plugin_refuses(strategy: str, layout: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as refused:
+        mig.devices(2, mig.parse(layout), strategy)
+    assert refused.value.stage == "devices"
+
+
+def test_labels_under_mig() -> None:
+    bad = labels(Hardware(2, "A100-SXM4-40GB", layout=mig.parse("0=1g.5gb")), read("flags: {migStrategy: single}"))
+    assert bad["nvidia.com/gpu.product"] == "NVIDIA-A100-SXM4-40GB-MIG-INVALID"
+    shared = read("sharing: {timeSlicing: {resources: [{name: gpu, replicas: 4}]}}")
+    off = labels(Hardware(1, "A100-SXM4-40GB", layout=mig.parse("0=1g.5gb")), shared)
+    assert (off["nvidia.com/gpu.replicas"], off["nvidia.com/gpu.product"]) == ("0", "NVIDIA-A100-SXM4-40GB")
+    media = read("flags: {migStrategy: mixed}\n"
+                 "sharing: {timeSlicing: {resources: [{name: mig-1g.5gb.me, replicas: 2}]}}")
+    assert resources(Hardware(1, "A100-SXM4-40GB", layout=mig.parse("0=1g.5gb+me")), media) == {
+        "nvidia.com/mig-1g.5gb.me": 2}
 
 
 @pytest.mark.parametrize(("replicas", "count"), [
