@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from infra.config.diagnostics import Diagnostic, Severity, codes, diagnostic
+from infra.config.diagnostics import Diagnostic, Severity, closest_match, codes, diagnostic
 from infra.config.source import SecretText, Source, join_path
 
 
@@ -26,7 +26,8 @@ def check_references(source: Source) -> list[Diagnostic]:
     """Looks at raw values, so that a part that is wrong otherwise does not hide what refers to it."""
     data = source.data
     pools, teams = _items(data.get("pools")), _items(data.get("teams"))
-    sharing = data.get("sharing") if isinstance(data.get("sharing"), dict) else {}
+    given = data.get("sharing")
+    sharing: dict[str, Any] = given if isinstance(given, dict) else {}
     found: list[Diagnostic] = []
 
     for path, name in _repeated((f"pools[{i}].name", p.get("name")) for i, p in pools):
@@ -52,20 +53,28 @@ def check_references(source: Source) -> list[Diagnostic]:
         for path, name in _repeated((f"teams[{i}].{key}", t.get(key)) for i, t in teams):
             found.append(diagnostic("GF108", path, value=name, why=what))
 
+    used: set[str | None] = set()
     for i, pool in pools:
         profile = pool.get("sharing")
-        if isinstance(profile, str) and profile not in (sharing or {}):
+        if not isinstance(profile, str):
+            continue
+        used.add(profile)
+        if profile not in sharing:
+            used.add(closest_match(profile, sharing))  # what was meant is not unused as well
             found.append(
                 diagnostic(
                     "GF109",
                     f"pools[{i}].sharing",
                     value=profile,
-                    allowed=sorted(sharing or {}),
+                    allowed=sorted(sharing),
                     what="sharing profile",
                     why="A pool uses one of the profiles under `gpufleet:sharing`.",
                 )
             )
-    names = [p["name"] for _, p in pools if isinstance(p.get("name"), str)]
+    if pools:
+        unused = [name for name in sharing if name not in used]
+        found += [diagnostic("GF303", join_path(("sharing", name)), value=name) for name in unused]
+    names = {p["name"] for _, p in pools if isinstance(p.get("name"), str)}
     for i, team in teams:
         for j, name in enumerate(team["pools"] if isinstance(team.get("pools"), list) else ()):
             if isinstance(name, str) and name not in names:
@@ -91,6 +100,8 @@ def _secrets(data: Any) -> Iterator[Diagnostic]:
     given = "kubeconfig" in data
     if given and not isinstance(data["kubeconfig"], SecretText):
         yield diagnostic("GF007", "kubeconfig")
+    if isinstance(ref, str) and "clusters" in ref:
+        yield diagnostic("GF007", "cluster.kubeconfig")
     if wanted and not given:
         why = "`cluster.kubeconfig.secret` says that the kubeconfig is a secret of the stack."
         yield diagnostic("GF102", "kubeconfig", key="gpufleet:kubeconfig", why=why)

@@ -19,7 +19,7 @@ class Images(Model):
         Annotated[
             str,
             matches(
-                r"[a-z0-9][a-z0-9.:/_-]*[a-z0-9]",
+                r"[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]*)*",
                 "A registry is host[:port][/path], without scheme.",
                 "Write e.g. `registry.example.com/nvidia`.",
             ),

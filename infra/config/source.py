@@ -26,7 +26,13 @@ PathParts = tuple[str | int, ...]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)$")
+#: Plain scalars that are no text and no number.
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
 #: Plain scalars that YAML 1.1 and 1.2 readers take for different things.
 _AMBIGUOUS = re.compile(
     r"""(?ix) y|n|yes|no|on|off                      # booleans in 1.1, words in 1.2
@@ -34,6 +40,7 @@ _AMBIGUOUS = re.compile(
     | [-+]?[0-9][0-9_]*_[0-9_]*(\.[0-9_]*)?          # digits with underscores
     | [-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?          # base 60
     | [0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?       # dates
+    | [-+]?[0-9.]+e[-+]?[0-9]+                       # numbers with an exponent are words in 1.1
     | [-+]?\.(inf|nan)
     """
 )
@@ -98,19 +105,19 @@ class _Reader:
         if node.tag not in (
             "tag:yaml.org,2002:" + t for t in ("str", "int", "float", "bool", "null", "timestamp", "value", "merge")
         ):
-            self.found.append(diagnostic("GF006", join_path(path), value=node.tag))
+            tag = node.tag.replace("tag:yaml.org,2002:", "!!")
+            self.found.append(diagnostic("GF006", join_path(path), value=tag))
             return text
         if _AMBIGUOUS.fullmatch(text):
             self.found.append(diagnostic("GF004", join_path(path), value=text))
             return text
-        if text in ("", "~", "null", "Null", "NULL"):
-            return None
-        if text in ("true", "True", "TRUE", "false", "False", "FALSE"):
-            return text.lower() == "true"
-        if _INT.match(text):
+        if text in _WORDS:
+            return _WORDS[text]
+        if _INT.match(text) and len(text) < 20:
             return int(text)
-        if _FLOAT.match(text):
-            return float(text)
+        if _FLOAT.match(text) or _INT.match(text):
+            number = float(text)
+            return int(number) if number.is_integer() else number  # the engine hands 4.0 over as 4
         return text
 
     def value(self, node: yaml.Node, path: PathParts, seen: tuple[yaml.Node, ...] = ()) -> Any:
@@ -134,8 +141,31 @@ class _Reader:
                 self.found.append(diagnostic("GF005", join_path(here), value=key))
                 continue
             self.lines[here] = key_node.start_mark.line + 1
+            if not key_node.style and (_AMBIGUOUS.fullmatch(key) or key in _WORDS):
+                self.found.append(diagnostic("GF004", join_path(here), value=key))
             out[key] = self.value(item, here, (*seen, node))
         return out
+
+
+def _split_key(text: str) -> tuple[str, str]:
+    """Namespace and name as Pulumi takes them: `pools` and `gpufleet:config:pools` are `gpufleet:pools`."""
+    prefix, colon, key = text.partition(":")
+    return (prefix, key.removeprefix("config:")) if colon else (NAMESPACE, text)
+
+
+def known_sections(source: Source) -> tuple[Source, list[Diagnostic]]:
+    """Reports unknown sections. A misspelt one is then read as what it was meant to be, so that nothing else is
+    reported only because of it."""
+    found: list[Diagnostic] = []
+    data, lines = dict(source.data), dict(source.lines)
+    for section in [s for s in data if s not in SECTIONS]:
+        unknown = diagnostic("GF101", join_path((section,)), value=section, allowed=SECTIONS, key=f"gpufleet:{section}")
+        found.append(source.locate(unknown))
+        value, meant = data.pop(section), unknown.closest
+        if meant is not None and meant not in data:
+            data[meant] = value
+            lines |= {(meant, *path[1:]): line for path, line in source.lines.items() if path[:1] == (section,)}
+    return replace(source, data=data, lines=lines), found
 
 
 def _secrets(data: dict[str, Any], found: list[Diagnostic]) -> dict[str, Any]:
@@ -144,7 +174,7 @@ def _secrets(data: dict[str, Any], found: list[Diagnostic]) -> dict[str, Any]:
     def walk(value: Any, path: PathParts) -> Any:
         if isinstance(value, dict):
             if set(value) == {"secure"}:
-                if len(path) == 1 and path[0] in SECRET_SECTIONS:
+                if len(path) == 1 and (path[0] in SECRET_SECTIONS or path[0] not in SECTIONS):
                     return SecretText()
                 found.append(diagnostic("GF008", join_path(path), allowed=SECRET_SECTIONS))
                 return None
@@ -172,38 +202,50 @@ def parse(text: str, file: str | None = None) -> tuple[Source, list[Diagnostic]]
     try:
         documents = list(yaml.compose_all(text, Loader=_LOADER))
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        problem = str(getattr(error, "problem", None) or error)
-        syntax = diagnostic("GF001", "", value=problem)
-        return Source(file=file), [replace(syntax, file=file, line=mark.line + 1 if mark else None)]
+        syntax = diagnostic("GF001", "", value=getattr(error, "problem", None) or getattr(error, "reason", str(error)))
+        return Source(file=file), [replace(syntax, file=file, line=_line_of(error, text))]
     except ValueError as error:  # characters that no YAML text may hold
         return Source(file=file), [replace(diagnostic("GF001", "", value=str(error)), file=file)]
     found: list[Diagnostic] = []
     root = documents[0] if documents else None
     if len(documents) > 1 or not isinstance(root, yaml.MappingNode):
         return Source(file=file), [replace(diagnostic("GF002", ""), file=file, line=1)]
-    config = next((v for k, v in root.value if k.value == "config"), None)
+    configs = [(k, v) for k, v in root.value if k.value == "config"]
+    if not configs or not isinstance(configs[0][1], yaml.MappingNode):
+        return Source(file=file), [replace(diagnostic("GF002", ""), file=file, line=root.start_mark.line + 1)]
+    for again, _ in configs[1:]:
+        found.append(replace(diagnostic("GF005", "", value="config"), file=file, line=again.start_mark.line + 1))
     data: dict[str, Any] = {}
-    if config is None or not isinstance(config, yaml.MappingNode):
-        found.append(replace(diagnostic("GF002", ""), file=file, line=root.start_mark.line + 1))
-        config = yaml.MappingNode("tag:yaml.org,2002:map", [], root.start_mark, root.end_mark)
-    for key_node, item in config.value:
-        prefix, _, key = str(key_node.value).partition(":")
-        if prefix != NAMESPACE:
-            near = closest_match(prefix, [NAMESPACE])
-            if near and prefix.lower() != "azure-native":
-                unknown = diagnostic("GF003", "", value=key_node.value, allowed=[f"{NAMESPACE}:{s}" for s in SECTIONS])
-                found.append(replace(unknown, file=file, line=key_node.start_mark.line + 1))
+    reader.lines[()] = configs[0][0].start_mark.line + 1
+    for key_node, item in configs[0][1].value:
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, yaml.ScalarNode) or key_node.value == "<<":
+            found.append(replace(diagnostic("GF006", "", value="a key that is not plain text"), file=file, line=line))
             continue
+        prefix, key = _split_key(key_node.value)
+        if prefix != NAMESPACE:
+            if not closest_match(prefix, [NAMESPACE]):
+                continue
+            unknown = diagnostic("GF003", "", value=key_node.value, allowed=[f"{NAMESPACE}:{s}" for s in SECTIONS])
+            found.append(replace(unknown, file=file, line=line))
         if key in data:
+            reader.lines[(key,)] = line
             reader.found.append(diagnostic("GF005", key, value=key_node.value))
             continue
-        reader.lines[(key,)] = key_node.start_mark.line + 1
+        reader.lines[(key,)] = line
         data[key] = reader.value(item, (key,))
     found += reader.found
     data = _secrets(data, found)
     source = Source(data=data, lines=reader.lines, file=file)
     return source, [source.locate(d) for d in found]
+
+
+def _line_of(error: yaml.YAMLError, text: str) -> int | None:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is not None:
+        return max(1, min(int(mark.line) + 1, len(text.splitlines())))
+    position = getattr(error, "position", None)  # of a character that YAML does not allow, in bytes
+    return None if position is None else text.encode()[:position].count(b"\n") + 1
 
 
 def read_file(path: Path, shown_as: str | None = None) -> tuple[Source, list[Diagnostic]]:
@@ -224,24 +266,23 @@ def read_file(path: Path, shown_as: str | None = None) -> tuple[Source, list[Dia
 def from_engine(config: Mapping[str, str], secret_keys: frozenset[str], file: Path | None) -> Source:
     """The configuration as the Pulumi engine hands it over (`namespace:key` -> text, objects as JSON).
 
-    The engine's values count (they include `--config` overrides); the file gives lines only. Secrets stay markers:
-    the program asks the engine for them where they are used.
+    The engine's values count (they include `--config` overrides); the file gives lines. Secrets stay markers: the
+    program asks the engine for them where they are used.
     """
+    text = Source()
+    if file is not None and file.is_file():
+        text = read_file(file, f"{file.parent.name}/{file.name}")[0]
     data: dict[str, Any] = {}
     for full, value in config.items():
-        prefix, _, key = full.partition(":")
-        if prefix != NAMESPACE:
-            continue
-        if key in SECRET_SECTIONS:
-            data[key] = SecretText()
+        prefix, key = _split_key(full)
+        if closest_match(prefix, [NAMESPACE]) is None:
+            continue  # a prefix that is nearly ours is reported from the file
+        if full in secret_keys:
+            # The engine hands secrets over in clear; the file's text has them taken out.
+            data[key] = SecretText() if key in SECRET_SECTIONS else text.data.get(key, SecretText())
             continue
         try:
             data[key] = json.loads(value)
         except ValueError:
             data[key] = value
-    lines: Mapping[PathParts, int] = {}
-    shown = None
-    if file is not None and file.is_file():
-        lines = read_file(file)[0].lines
-        shown = f"{file.parent.name}/{file.name}"
-    return Source(data=data, lines=lines, file=shown)
+    return replace(text, data=data)

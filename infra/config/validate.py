@@ -263,17 +263,8 @@ def validate(source: Source, read: list[Diagnostic]) -> Loaded:
         The model of what is right, and one diagnostic for each thing that is wrong. Diagnostics of `read` come first.
     """
     found = list(read)
-    raw = dict(source.data)
-    for section in raw:
-        if section not in (*_SECTIONS_OF_MODEL, "kubeconfig"):
-            found.append(
-                replace(
-                    diagnostic("GF101", section, value=section, allowed=_SECTIONS_OF_MODEL, key=f"gpufleet:{section}"),
-                    closest=closest_match(section, _SECTIONS_OF_MODEL),
-                )
-            )
-    data = {k: copy.deepcopy(raw[k]) for k in _SECTIONS_OF_MODEL if k in raw}
-    if not data and not any(d.code in ("GF001", "GF002") for d in found):
+    data = {k: copy.deepcopy(source.data[k]) for k in _SECTIONS_OF_MODEL if k in source.data}
+    if not data and not found:
         found.append(diagnostic("GF002", ""))
     kind, about_kind = _kind(data)
     found += about_kind

@@ -37,7 +37,8 @@ def _run() -> None:
     root = Path(pulumi.runtime.get_root_directory() or ROOT)
     file = root / "stacks" / f"Pulumi.{stack}.yaml"
     config = dict(pulumi.runtime.config.CONFIG.get())
-    compiled = compile_engine(stack, config, frozenset(), file)
+    secrets = frozenset(key for key in config if pulumi.runtime.config.is_config_secret(key))
+    compiled = compile_engine(stack, config, secrets, file)
     tell(compiled.found)
     if compiled.failed or compiled.plan is None:
         raise pulumi.RunError(f"{stack}: {summary(errors(compiled.found))}. Nothing was changed.")

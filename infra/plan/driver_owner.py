@@ -191,7 +191,7 @@ def check_release(stack: Stack) -> list[Diagnostic]:
     wanted: dict[str, int] = {}
     for i, pool in enumerate(stack_pools(stack)):
         if pool.driver == "operator":
-            wanted.setdefault(_pinned(pool) or "the operator's default", i)
+            wanted.setdefault(_pinned(pool) or component("operator-driver").version, i)
     if len(wanted) > 1:
         last = max(wanted.values())
         found.append(diagnostic("GF214", f"pools[{last}].driver", value=" / ".join(sorted(wanted))))

@@ -11,7 +11,7 @@ from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import NodePool
 from infra.config.software import OperatorRoute
-from infra.plan.driver_owner import operator_driver
+from infra.plan.driver_owner import node_labels, operator_driver
 from infra.plan.names import OPERATOR_CONFIG_LABEL, UNSHARED, config_map_name
 from infra.plan.plugin_objects import ConfigMapPlan
 from infra.plan.sharing import Profile, plugin_config, serves
@@ -151,8 +151,13 @@ def check_operator(stack: Stack) -> list[Diagnostic]:
     if route.version and route.version != known:
         found.append(diagnostic("GF221", "stack.version", value=route.version, known=known))
     for i, pool in enumerate(stack_pools(stack)):
-        if isinstance(pool, NodePool) and pool.node_selector and serves(pool):
+        if not isinstance(pool, NodePool) or not pool.node_selector:
+            continue
+        missing = {k: v for k, v in node_labels(pool, stack).items() if pool.node_selector.get(k) != v}
+        if missing:
+            found.append(diagnostic("GF223", f"pools[{i}].nodeSelector", value=pool.node_selector, missing=missing))
+        if serves(pool):
             profile = pool.sharing or UNSHARED
-            if profile != UNSHARED and pool.node_selector.get(OPERATOR_CONFIG_LABEL) != profile:
+            if pool.node_selector.get(OPERATOR_CONFIG_LABEL, UNSHARED) != profile:
                 found.append(diagnostic("GF222", f"pools[{i}].nodeSelector", value=pool.node_selector, profile=profile))
     return found

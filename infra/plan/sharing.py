@@ -68,12 +68,10 @@ def serves(pool: Pool) -> bool:
 
 
 def check_sharing(stack: Stack) -> list[Diagnostic]:
-    """Profiles nobody uses, and names that are taken."""
-    used = {pool.sharing for pool in stack.pools}
-    found = [diagnostic("GF303", f"sharing.{name}", value=name) for name in stack.sharing if name not in used]
+    """Names that are taken."""
     if UNSHARED in stack.sharing and stack.sharing[UNSHARED].strategy != "none":
-        found.append(diagnostic("GF304", f"sharing.{UNSHARED}", value=UNSHARED))
-    return found
+        return [diagnostic("GF304", f"sharing.{UNSHARED}", value=UNSHARED)]
+    return []
 
 
 def check_pool_sharing(pool: Pool, facts: Facts, profile: Profile | None, path: str) -> list[Diagnostic]:

@@ -114,12 +114,9 @@ def check_workload_tolerations(stack: Stack, profiles: dict[str, Profile]) -> li
         profile = profiles.get(pool.sharing or UNSHARED)
         if profile is None or not serves(pool) or profile.resource == "nvidia.com/gpu":
             continue
-        for taint in pool_taints(pool):
-            if taint.key == "nvidia.com/gpu":
-                toleration = tolerations([taint])[0].as_dict()
-                found.append(
-                    diagnostic(
-                        "GF440", f"pools[{i}].taints", value=str(taint), resource=profile.resource, add=toleration
-                    )
-                )
+        repelling = [taint for taint in pool_taints(pool) if taint.key == "nvidia.com/gpu"]
+        if repelling:
+            value = ", ".join(map(str, repelling))
+            add = [t.as_dict() for t in tolerations(repelling)]
+            found.append(diagnostic("GF440", f"pools[{i}].taints", value=value, resource=profile.resource, add=add))
     return found

@@ -1,0 +1,139 @@
+"""The table of codes: each is reached by a test, each text can be filled."""
+
+from __future__ import annotations
+
+import re
+import string
+from pathlib import Path
+
+import pytest
+import yaml
+
+import infra.config
+from infra.config.diagnostics import (
+    Severity,
+    acknowledge,
+    closest_match,
+    codes,
+    diagnostic,
+    errors,
+    show,
+    summary,
+    text,
+)
+from tests.unit.config.rule_cases import CASES
+from tests.unit.config.samples import compile_base, compile_text, the_one
+from tests.unit.config.text_cases import TEXT_CASES
+
+ROWS = yaml.safe_load((Path(next(iter(infra.config.__path__))) / "codes.yaml").read_text(encoding="utf-8"))
+
+
+def test_every_code_is_triggered() -> None:
+    """A new rule comes with a case in `rule_cases` or `text_cases`."""
+    assert {c.code for c in CASES} | {c.code for c in TEXT_CASES} == set(ROWS)
+
+
+def test_every_rule_has_a_neighbour_that_is_right() -> None:
+    """Every case is compared with a stack that differs in what is wrong; where nothing is given, with the base."""
+    assert all(c.wrong != c.right for c in CASES)
+
+
+@pytest.mark.parametrize("code", sorted(ROWS))
+def test_row(code: str) -> None:
+    row = ROWS[code]
+    assert re.fullmatch(r"GF[0-4]\d\d", code)
+    assert set(row) == {"severity", "title", "reason", "remedy"}
+    assert row["severity"] in list(Severity)
+    for part in ("title", "reason", "remedy"):
+        for _, name, spec, conversion in string.Formatter().parse(row[part]):
+            assert name is None or (name.isidentifier() and not spec and conversion is None)
+        assert row[part].strip().endswith((".", "}", "]", "`", ">")), "a sentence"
+
+
+def test_call_sites_fill_every_placeholder() -> None:
+    """Each code's texts, filled by its own call site: every placeholder stands for something."""
+    for code, found in {
+        **{c.code: the_one(compile_base(c.base, c.wrong), c.code) for c in CASES},
+        **{c.code: the_one(compile_text(c.wrong), c.code) for c in TEXT_CASES},
+    }.items():
+        said = " ".join((found.message, found.reason, found.remedy))
+        names = {n for p in ("title", "reason", "remedy") for _, n, _, _ in string.Formatter().parse(ROWS[code][p]) if n}
+        assert ("value" in names) <= (found.value is not None), code
+        assert not re.search(r"\{[a-z_]+\}", said), (code, said)
+
+
+def test_a_placeholder_without_detail_is_a_fault_of_the_caller() -> None:
+    with pytest.raises(KeyError):
+        diagnostic("GF201", "pools[0].driver", value="x")
+
+
+def test_values_with_braces_are_shown_as_they_are() -> None:
+    found = diagnostic("GF230", "a", value="{value} {0} %s")
+    assert "{value} {0} %s" in found.message
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a b", "a b"),
+        ("a\n  b", "a b"),
+        ("", '""'),
+        (None, "null"),
+        (True, "true"),
+        (1.5, "1.5"),
+        (["é"], '["é"]'),
+        ({"a": 1}, '{"a": 1}'),
+        ("x" * 121, "x" * 119 + "…"),
+        ("x" * 120, "x" * 120),
+    ],
+)
+def test_show(value: object, shown: str) -> None:
+    assert show(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed", "closest"),
+    [
+        ("replica", ["replicas", "strategy"], "replicas"),
+        ("time_slicing", ["timeSlicing", "none"], "timeSlicing"),
+        ("VMSIZE", ["vmSize", "name"], "vmSize"),
+        ("xyz", ["replicas"], None),
+        (7, ["7a"], "7a"),
+        ("", ["a"], None),
+    ],
+)
+def test_closest_match(value: object, allowed: list[str], closest: str | None) -> None:
+    assert closest_match(value, allowed) == closest
+
+
+def test_text_of_a_diagnostic() -> None:
+    found = the_one(compile_base("aks-plugin", {"stack.namspace": "x"}), "GF101")
+    assert text(found).splitlines() == [
+        "error GF101 stack.namspace  stacks/Pulumi.test.yaml:12",
+        "    Unknown key namspace.",
+        "    found:   namspace",
+        "    allowed: images, kind, namespace, version",
+        "    closest: namespace",
+        "    why:     An unknown key would be ignored without a word, and with it what it was meant to do.",
+        "    do:      Use one of the allowed keys, or remove it.",
+    ]
+
+
+def test_only_warnings_can_be_acknowledged() -> None:
+    found = [diagnostic("GF205", "a", value="none"), diagnostic("GF202", "b"), diagnostic("GF423", "c")]
+    reasons = {"GF205": "why", "GF202": "no", "GF423": "no"}
+    assert [d.acknowledged for d in acknowledge(found, reasons)] == ["why", None, None]
+    assert [d.code for d in errors(found)] == ["GF202"]
+    assert summary(found) == "1 error, 1 warning, 1 note"
+    assert summary([]) == "no findings"
+
+
+def test_json_form_leaves_out_what_is_not_known() -> None:
+    assert diagnostic("GF002", "").as_dict() == {
+        "code": "GF002",
+        "severity": Severity.ERROR,
+        "path": "",
+        "message": ROWS["GF002"]["title"],
+        "reason": ROWS["GF002"]["reason"],
+        "remedy": ROWS["GF002"]["remedy"],
+    }

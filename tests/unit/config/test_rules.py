@@ -1,0 +1,66 @@
+"""Every rule: the smallest stack that triggers it, all fields of what is said, and the nearest stack that does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from infra.config.diagnostics import Severity, codes
+from infra.config.source import PathParts, split_path
+from tests.unit.config.rule_cases import CASES, Case
+from tests.unit.config.samples import compile_base, sections, stack_text, the_one, told
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_wrong_stack_says_this_and_nothing_else(case: Case) -> None:
+    compiled = compile_base(case.base, case.wrong)
+    assert sorted(told(compiled)) == sorted([(case.code, case.path), *case.also])
+    found = the_one(compiled, case.code)
+    row = codes()[case.code]
+    assert found.severity is row.severity
+    if case.value is not None:
+        assert found.value == case.value
+    if case.allowed is not None:
+        assert found.allowed == case.allowed
+    if case.closest is not None:
+        assert found.closest == case.closest
+    said = f"{found.message} {found.reason} {found.remedy}"
+    assert case.says in said
+    assert found.message and found.reason and found.remedy
+    assert "{value" not in said and "None" not in found.message
+    assert (compiled.plan is None) == any(codes()[c].severity is Severity.ERROR for c, _ in told(compiled))
+
+
+def _present(data: Any, path: PathParts) -> PathParts:
+    """The longest beginning of a path that exists in the file."""
+    for i, part in enumerate(path):
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return path[:i]
+    return path
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_line_is_that_of_the_value(case: Case) -> None:
+    data = sections(case.base, case.wrong)
+    text = stack_text(data)
+    found = the_one(compile_base(case.base, case.wrong), case.code)
+    assert found.file == "stacks/Pulumi.test.yaml"
+    assert found.line is not None
+    line = text.splitlines()[found.line - 1]
+    place = _present(data, split_path(found.path))
+    if not place:
+        assert line == "config:"
+    elif isinstance(place[-1], str):
+        assert f"{place[-1]}:" in line
+    else:
+        assert line.lstrip().startswith("- ")
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_nearest_right_stack_says_nothing_of_it(case: Case) -> None:
+    compiled = compile_base(case.base, case.right)
+    assert sorted(told(compiled)) == sorted(case.right_also)
+    assert compiled.plan is not None
