@@ -57,6 +57,7 @@ def predict(
         no_effect=tuple(found),
         settings=values,
         other_labels={} if lost else gfd.other_labels(loaded.config, mig_strategy),
+        factors=_factors(loaded.config, base),
     )
 
 
@@ -102,6 +103,15 @@ def _unmatched(config: Config, base: Mapping[str, int]) -> list[NoEffect]:
             )
             found.append(NoEffect(Kind.DUPLICATE_ROW, row.path, line, show(row.name), reason))
     return found
+
+
+def _factors(config: Config, base: Mapping[str, int]) -> dict[str, int]:
+    """Replicas per advertised name of what is shared."""
+    rows = [row for row in config.active.rows if row.name in base]
+    return {
+        row.rename or row.name: max(r.replicas for r in rows if r.name == row.name and r.rename == row.rename)
+        for row in rows
+    }
 
 
 def _largest(replicated: Replicated) -> dict[str, int]:

@@ -167,7 +167,8 @@ class Prediction:
     false). `labels` are GFD's, without the `nvidia.com/` prefix; `labels_lost`: GFD fails although the plugin accepts.
     `ignored_fields_warned`: the plugin logs that it ignores a field. `no_effect` names every part of the text without
     effect, `faults` every reason to refuse it. `settings` are the options in effect by path. `other_labels`: labels
-    that do not depend on counts.
+    that do not depend on counts. `factors`: how often each device of a shared resource is offered, by the name under
+    which it is advertised.
     """
 
     outcome: str
@@ -182,6 +183,7 @@ class Prediction:
     faults: tuple[Fault, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     other_labels: Mapping[str, str] = field(default_factory=dict)
+    factors: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def accepted(self) -> bool:

@@ -1,0 +1,289 @@
+"""DaemonSets of the plugin, of feature discovery and of HAMi: how the configuration reaches them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from infra.catalog import component
+from infra.config.diagnostics import Diagnostic
+from infra.lint.config import Checked
+from infra.lint.document import Document, Kind, entries, get, pairs, text_at
+from infra.lint.gather import Gathered, plugin_enabled
+from infra.lint.pods import (
+    Container,
+    Mount,
+    config_mounts,
+    containers,
+    is_image,
+    other_mounts,
+    pod_path,
+    pod_spec,
+    program,
+    template_annotations,
+)
+from infra.lint.selection import check_mounted_map
+from infra.plan.device_plugin.yaml11 import Item
+
+_CRITICAL = "scheduler.alpha.kubernetes.io/critical-pod"
+_HASHED = re.compile(r"-(?=[0-9a-z]*[0-9])[0-9a-z]{6,}$")
+_CONFIG_FILE = ("CONFIG_FILE", "GFD_CONFIG_FILE")
+
+
+def check_daemon_set(document: Document, run: Gathered, checked: list[Checked]) -> Iterator[Diagnostic]:
+    """One DaemonSet, or any other object that runs the plugin."""
+    running = {program(c): c for c in containers(document) if program(c)}
+    plugin = running.get("plugin")
+    if plugin is not None:
+        yield from _configuration(document, plugin, run)
+        yield from _version(document, plugin)
+        yield from _mps(document, plugin, run, checked)
+    if "discovery" in running:
+        yield from _discovery(document, running["discovery"], checked)
+    if (plugin is not None or "discovery" in running) and document.kind is Kind.DAEMON_SET:
+        yield from _old_sample(document)
+    if any(is_image(c.image, "exporter") for c in containers(document)):
+        yield from _exporter(document, checked)
+
+
+def _config_file(container: Container) -> tuple[str, Item, tuple[str | int, ...]] | None:
+    flags = container.flags()
+    if flags.get("--config-file"):
+        return flags["--config-file"], container.item, (*container.path, "args")
+    for name in _CONFIG_FILE:
+        entry = container.env_item(name)
+        if entry is not None:
+            value = get(entry[0], "value")
+            if value is not None and isinstance(value.value, str) and value.value:
+                return value.value, value, (*entry[1], "value")
+    return None
+
+
+def _configuration(document: Document, plugin: Container, run: Gathered) -> Iterator[Diagnostic]:
+    yield from _from_env(document, plugin, run)
+    mounts = [m for m in config_mounts(document, plugin) if _may_hold_config(m, run)]
+    chosen = _config_file(plugin)
+    for mount in mounts:
+        where = _volume_path(document, mount)
+        yield from check_mounted_map(document, mount.config_map, mount.volume, where, run)
+        if mount.sub_path:
+            yield document.found("GF543", (*mount.path, "subPath"), get(mount.item, "subPath"), value=mount.sub_path)
+            yield from _sub_path(document, mount, run)
+        yield from _rolls(document, mount)
+    if chosen is None:
+        if mounts:
+            expected = _expected(mounts[0], run)
+            yield document.found(
+                "GF541", (*plugin.path, "env"), get(plugin.item, "env") or plugin.item, expected=expected
+            )
+        return
+    file, item, path = chosen
+    inside = next((m for m in mounts if file == m.mount_path or file.startswith(m.mount_path + "/")), None)
+    if inside is not None:
+        yield from _key(document, inside, file, item, path, run)
+    elif not any(file == p or file.startswith(p + "/") for p in other_mounts(plugin) if p):
+        why = "The plugin exits when the file that CONFIG_FILE names does not exist."
+        allowed = [_expected(m, run) for m in mounts]
+        yield document.found("GF542", path, item, value=file, why=why, allowed=allowed)
+
+
+def _from_env(document: Document, plugin: Container, run: Gathered) -> Iterator[Diagnostic]:
+    """NV-11: a configuration given as environment variables."""
+    for i, source in enumerate(entries(plugin.item, "envFrom")):
+        name = text_at(source, "configMapRef", "name")
+        known = next((k for k in run.key_sets if k.name == name), None)
+        if name and (known is None or known.configs):
+            yield document.found("GF540", (*plugin.path, "envFrom", i), source, value=name)
+    for i, entry in enumerate(entries(plugin.item, "env")):
+        name, key = (text_at(entry, "valueFrom", "configMapKeyRef", k) for k in ("name", "key"))
+        if any(k.name == name and key in k.configs for k in run.key_sets):
+            yield document.found("GF540", (*plugin.path, "env", i), entry, value=name)
+
+
+def _may_hold_config(mount: Mount, run: Gathered) -> bool:
+    known = [k for k in run.key_sets if k.name == mount.config_map]
+    return not known or any(k.configs for k in known)
+
+
+def _sub_path(document: Document, mount: Mount, run: Gathered) -> Iterator[Diagnostic]:
+    """subPath names a key; for a name that is none the kubelet mounts an empty directory."""
+    keys = _keys(mount, run)
+    if keys is not None and mount.sub_path not in keys:
+        why = "The kubelet mounts an empty directory in its place."
+        path, item = (*mount.path, "subPath"), get(mount.item, "subPath")
+        allowed = list(keys)
+        yield document.found("GF532", path, item, value=mount.sub_path, name=mount.config_map, why=why, allowed=allowed)
+
+
+def _volume_path(document: Document, mount: Mount) -> tuple[str | int, ...]:
+    path = pod_path(document) or ()
+    volumes = entries(document.root, *path, "volumes")
+    return (*path, "volumes", volumes.index(mount.volume), "configMap", "name")
+
+
+def _keys(mount: Mount, run: Gathered) -> dict[str, str] | None:
+    """File name -> key below a mount; None where the ConfigMap is not known."""
+    if mount.items:
+        return mount.items
+    known = next((k for k in run.key_sets if k.name == mount.config_map), None)
+    return {key: key for key in known.keys} if known is not None else None
+
+
+def _expected(mount: Mount, run: Gathered) -> str:
+    if mount.sub_path:
+        return mount.mount_path
+    keys = _keys(mount, run)
+    name = next(iter(keys)) if keys and len(keys) == 1 else "<key>"
+    return f"{mount.mount_path}/{name}"
+
+
+def _key(
+    document: Document, mount: Mount, file: str, item: Item, path: tuple[str | int, ...], run: Gathered
+) -> Iterator[Diagnostic]:
+    """The file below the mount is a key of the ConfigMap."""
+    keys = _keys(mount, run)
+    wanted = mount.sub_path or file.removeprefix(mount.mount_path).lstrip("/")
+    if not mount.sub_path and not wanted:
+        why = "CONFIG_FILE names the directory of the mount, not a file in it; the plugin exits."
+        allowed = [f"{mount.mount_path}/{k}" for k in keys or ()]
+        yield document.found("GF542", path, item, value=file, why=why, allowed=allowed)
+        return
+    if keys is not None and wanted not in keys and not mount.sub_path:
+        why = "The plugin exits when the file that CONFIG_FILE names does not exist."
+        yield document.found("GF532", path, item, value=wanted, name=mount.config_map, why=why, allowed=list(keys))
+    known = next((k for k in run.key_sets if k.name == mount.config_map), None)
+    for key in mount.items.values():
+        if known is not None and key not in known.keys:
+            why = "The pod stays in ContainerCreating."
+            where = _volume_path(document, mount)[:-1]
+            yield document.found(
+                "GF532",
+                (*where, "items"),
+                mount.volume,
+                value=key,
+                name=mount.config_map,
+                why=why,
+                allowed=list(known.keys),
+            )
+
+
+def _rolls(document: Document, mount: Mount) -> Iterator[Diagnostic]:
+    """NV-12: an edited ConfigMap reaches the plugin only when its pod restarts."""
+    hashed = any("checksum" in key or "hash" in key for key in template_annotations(document))
+    if not hashed and not _HASHED.search(mount.config_map):
+        why = "The plugin reads its file at start; nothing watches it, and the change strikes at some later restart."
+        yield document.found("GF547", _volume_path(document, mount), mount.volume, value=mount.config_map, why=why)
+
+
+def _version(document: Document, plugin: Container) -> Iterator[Diagnostic]:
+    known = component("k8s-device-plugin").version
+    tag = plugin.image.rpartition("/")[2].partition(":")[2].partition("@")[0]
+    match = re.match(r"v?(\d+\.\d+\.\d+)", tag)
+    if match is not None and match[1] != known.removeprefix("v"):
+        yield document.found("GF563", (*plugin.path, "image"), get(plugin.item, "image"), value=tag, known=known)
+
+
+def _mps(document: Document, plugin: Container, run: Gathered, checked: list[Checked]) -> Iterator[Diagnostic]:
+    """NV-07: sharing.mps with a manifest that brings no control daemon."""
+    maps = {m.config_map for m in config_mounts(document, plugin)}
+    names = {c.config.document.name for c in checked if c.prediction.strategy == "mps"}
+    daemons = any(program(c) == "mps" for d in run.documents for c in containers(d))
+    if maps & names and not daemons:
+        why = "The manifest runs the plugin alone; it advertises the replicas and waits for the daemon."
+        yield document.found("GF544", plugin.path, plugin.item, why=why)
+
+
+def _discovery(document: Document, container: Container, checked: list[Checked]) -> Iterator[Diagnostic]:
+    """NV-13: feature discovery without the plugin's configuration."""
+    shared = any(c.prediction.strategy in ("time-slicing", "mps") for c in checked)
+    if shared and _config_file(container) is None:
+        yield document.found("GF546", container.path, container.item)
+
+
+def _old_sample(document: Document) -> Iterator[Diagnostic]:
+    """NV-50: what samples of former years still carry."""
+    path = pod_path(document) or ()
+    note = template_annotations(document).get(_CRITICAL)
+    if note is not None:
+        yield document.found("GF560", (*path[:-1], "metadata", "annotations", _CRITICAL), note)
+    spec = pod_spec(document)
+    if not text_at(spec, "priorityClassName"):
+        yield document.found("GF561", (*path, "priorityClassName"), spec)
+    if not pairs(spec, "nodeSelector") and get(spec, "affinity", "nodeAffinity") is None:
+        yield document.found("GF562", (*path, "nodeSelector"), spec)
+
+
+def _exporter(document: Document, checked: list[Checked]) -> Iterator[Diagnostic]:
+    shared = any(c.prediction.strategy in ("time-slicing", "mps") for c in checked)
+    for container in containers(document):
+        told = container.env_item("KUBERNETES_VIRTUAL_GPUS") or "--kubernetes-virtual-gpus" in container.flags()
+        if is_image(container.image, "exporter") and shared and not told:
+            yield document.found("GF556", (*container.path, "env"), container.item)
+
+
+def check_registrars(run: Gathered) -> Iterator[Diagnostic]:
+    """NV-19, NV-20, NV-21, NV-40, NV-43: installations that get into each other's way."""
+    sets = [d for d in run.of(Kind.DAEMON_SET) if any(program(c) == "plugin" for c in containers(d))]
+    hami = [d for d in run.of(Kind.DAEMON_SET) if any(is_image(c.image, "hami") for c in containers(d))]
+    operators = [d for d in run.of(Kind.OPERATOR_VALUES) if plugin_enabled(d.root)]
+    operators += [d for d in run.of(Kind.CLUSTER_POLICY) if plugin_enabled(get(d.root, "spec"))]
+    charts = [d for d in run.of(Kind.CHART_VALUES) if plugin_enabled(d.root)]
+    others = [*sets, *charts]
+    for document in others:
+        for other in operators[:1]:
+            yield document.found("GF545", (), document.root, value=_title(document), other=_title(other))
+    for i, document in enumerate(sets):
+        for other in sets[:i]:
+            if _nodes(document) == _nodes(other):
+                yield document.found("GF545", ("metadata", "name"), value=_title(document), other=_title(other))
+    for document in hami:
+        if operators or others:
+            yield document.found("GF555", ("metadata", "name"))
+    managers = [d for d in run.of(Kind.OPERATOR_VALUES) if not plugin_enabled(d.root) and _mig_manager(d)]
+    for document in others if managers else ():
+        nodes = pod_spec(document) if document.kind is Kind.DAEMON_SET else document.root
+        if "nvidia.com/gpu.deploy.device-plugin" not in pairs(nodes, "nodeSelector"):
+            yield document.found("GF558", ("nodeSelector",), nodes)
+    yield from _selectors(run)
+
+
+def _title(document: Document) -> str:
+    return f"{document.kind.value} {document.name}".strip() + f" ({document.file})"
+
+
+def _nodes(document: Document) -> tuple[object, object]:
+    spec = pod_spec(document)
+    selector = {k: v.value for k, v in pairs(spec, "nodeSelector").items()}
+    affinity = get(spec, "affinity", "nodeAffinity")
+    return sorted(selector.items(), key=str), _frozen(affinity)
+
+
+def _frozen(item: Item | None) -> object:
+    if item is None:
+        return None
+    if isinstance(item.value, dict):
+        return {k: _frozen(v) for k, v in item.value.items()}
+    return [_frozen(v) for v in item.value] if isinstance(item.value, list) else item.value
+
+
+def _mig_manager(document: Document) -> bool:
+    enabled = get(document.root, "migManager", "enabled")
+    return enabled is None or enabled.value is not False
+
+
+def _selectors(run: Gathered) -> Iterator[Diagnostic]:
+    sets = run.of(Kind.DAEMON_SET)
+    for i, document in enumerate(sets):
+        labels = _frozen(get(document.root, "spec", "selector", "matchLabels"))
+        for other in sets[:i]:
+            same = (other.namespace or "default") == (document.namespace or "default") and other.name != document.name
+            if labels and same and labels == _frozen(get(other.root, "spec", "selector", "matchLabels")):
+                path = ("spec", "selector", "matchLabels")
+                yield document.found("GF564", path, value=document.name, other=other.name)
+    for document in run.of(Kind.SELECTOR):
+        budget = document.api_kind == "PodDisruptionBudget"
+        where = ("spec", "selector", "matchLabels") if budget else ("spec", "selector")
+        labels = pairs(document.root, *where)
+        name = text_at(get(document.root, *where), "app.kubernetes.io/name")
+        if name == "nvidia-device-plugin" and "app.kubernetes.io/component" not in labels:
+            yield document.found("GF565", where, kind=document.api_kind)

@@ -1,0 +1,185 @@
+"""What a set of documents says together: configurations, the ConfigMaps that hold them, and who reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from infra.config.source import PathParts
+from infra.lint.config import ConfigText
+from infra.lint.document import Document, Kind, get, pairs, text_at, truth
+from infra.lint.pods import Container, config_mounts, containers, program
+from infra.lint.recognise import text_is_config
+from infra.lint.tables import table
+from infra.plan.device_plugin.options import options
+from infra.plan.device_plugin.yaml11 import Item
+
+
+@dataclass(frozen=True)
+class KeySet:
+    """A set of named configurations: a ConfigMap, or the part of chart values that becomes one."""
+
+    document: Document
+    name: str
+    namespace: str
+    keys: Mapping[str, Item]
+    path: PathParts
+    configs: tuple[str, ...]
+    """Keys whose text is meant for the device plugin, in the order of the text."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Somebody who reads a ConfigMap with configurations, with the environment that the plugin gets there."""
+
+    document: Document
+    kind: Kind
+    config_map: str
+    namespace: str
+    path: PathParts
+    env: Mapping[str, str]
+    flags: Mapping[str, str] = field(default_factory=dict)
+    container: Container | None = None
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Everything that is looked at across documents."""
+
+    documents: tuple[Document, ...]
+    configs: tuple[ConfigText, ...]
+    key_sets: tuple[KeySet, ...]
+    readers: tuple[Reader, ...]
+
+    def of(self, *kinds: Kind) -> list[Document]:
+        """The documents of some kinds."""
+        return [d for d in self.documents if d.kind in kinds]
+
+    def sets_with_configs(self) -> list[KeySet]:
+        """The key sets in which some key is meant for the device plugin."""
+        return [k for k in self.key_sets if k.configs]
+
+
+def gather(documents: list[Document], env: Mapping[str, str]) -> Gathered:
+    """Finds configurations and their readers. `env` is what the user says of the plugin's environment; it wins."""
+    key_sets = [k for d in documents for k in _key_sets(d)]
+    readers = [r for d in documents for r in _readers(d)]
+    configs: list[ConfigText] = []
+    for document in documents:
+        if document.kind is Kind.CONFIG:
+            configs.append(ConfigText(document, document.text, env=dict(env)))
+    for keys in key_sets:
+        reader = _reader_of(keys, readers, {k.name for k in key_sets})
+        for key in keys.configs:
+            item = keys.keys[key]
+            config = ConfigText(keys.document, item.value, (*keys.path, key), item, dict(env))
+            if reader is not None:
+                config = replace(config, env={**reader.env, **env}, flags=reader.flags)
+            configs.append(config)
+    return Gathered(tuple(documents), tuple(configs), tuple(key_sets), tuple(readers))
+
+
+def _reader_of(keys: KeySet, readers: list[Reader], names: set[str]) -> Reader | None:
+    """Who reads a set of keys; also the only one who looks for a ConfigMap that is not there under its name."""
+    own = [r for r in readers if r.document is keys.document]
+    named = [r for r in readers if r.config_map and r.config_map == keys.name]
+    lost = [r for r in readers if r.config_map and r.config_map not in names]
+    return next(iter(own or named or (lost if len(lost) == 1 else ())), None)
+
+
+def _key_set(document: Document, name: str, namespace: str, *path: str) -> KeySet | None:
+    data = pairs(document.root, *path)
+    if not data and get(document.root, *path) is None:
+        return None
+    configs = tuple(k for k, v in data.items() if isinstance(v.value, str) and text_is_config(v.value))
+    return KeySet(document, name, namespace, data, path, configs)
+
+
+def _key_sets(document: Document) -> Iterator[KeySet]:
+    found: KeySet | None = None
+    if document.kind is Kind.CONFIG_MAP:
+        found = _key_set(document, document.name, document.namespace, "data")
+    elif document.kind is Kind.OPERATOR_VALUES:
+        name = text_at(document.root, "devicePlugin", "config", "name")
+        found = _key_set(document, name, "", "devicePlugin", "config", "data")
+    elif document.kind is Kind.CHART_VALUES:
+        found = _key_set(document, "", "", "config", "map")
+    if found is not None:
+        yield found
+
+
+def operator_env(root: Item | None) -> dict[str, str]:
+    """The environment that the operator gives the plugin; `root` holds the values, or the spec of a ClusterPolicy."""
+    known = table("operator_values")
+    env = {**known["env"], "MIG_STRATEGY": text_at(root, "mig", "strategy") or known["mig_strategy"]}
+    root_of_mps = text_at(root, "devicePlugin", "mps", "root")
+    if root_of_mps:
+        env["MPS_ROOT"] = root_of_mps
+    for entry in _env_entries(root):
+        env.update(entry)
+    return env
+
+
+def _env_entries(root: Item | None) -> Iterator[dict[str, str]]:
+    listed = get(root, "devicePlugin", "env")
+    for entry in listed.value if listed is not None and isinstance(listed.value, list) else ():
+        value = get(entry, "value")
+        if text_at(entry, "name") and value is not None and isinstance(value.value, str):
+            yield {text_at(entry, "name"): value.value}
+
+
+def chart_env(root: Item | None) -> dict[str, str]:
+    """The environment that the plugin's chart sets from its values; values that are not set set nothing."""
+    known = table("chart_values")
+    env = {"MPS_ROOT": text_at(root, "mps", "root") or known["mps_root"]}
+    for value, variable in known["env"].items():
+        found = get(root, value)
+        if found is not None and isinstance(found.value, bool):
+            env[variable] = str(found.value).lower()
+        elif found is not None and isinstance(found.value, str):
+            env[variable] = found.value
+    return env
+
+
+def plugin_environment(container: Container) -> tuple[dict[str, str], dict[str, str]]:
+    """Environment and flags of a plugin container, as far as they are the plugin's own."""
+    names = {name for option in options() for name in option.env}
+    flags = {f"--{name}" for option in options() for name in option.flags}
+    env = {k: v for k, v in container.env().items() if k in names}
+    return env, {k: v for k, v in container.flags().items() if k in flags}
+
+
+def _readers(document: Document) -> Iterator[Reader]:
+    root = document.root
+    if document.kind is Kind.OPERATOR_VALUES:
+        name = text_at(root, "devicePlugin", "config", "name")
+        yield Reader(document, document.kind, name, "", ("devicePlugin", "config"), operator_env(root))
+    elif document.kind is Kind.CLUSTER_POLICY:
+        spec = get(root, "spec")
+        name = text_at(spec, "devicePlugin", "config", "name")
+        yield Reader(document, document.kind, name, "", ("spec", "devicePlugin", "config"), operator_env(spec))
+    elif document.kind is Kind.CHART_VALUES:
+        yield Reader(document, document.kind, text_at(root, "config", "name"), "", ("config",), chart_env(root))
+    elif document.kind in (Kind.DAEMON_SET, Kind.WORKLOAD):
+        for container in containers(document):
+            if program(container) != "plugin":
+                continue
+            env, flags = plugin_environment(container)
+            names = [m.config_map for m in config_mounts(document, container)] or [_of_manager(document)]
+            for name in names:
+                path = container.path
+                yield Reader(document, document.kind, name, document.namespace, path, env, flags, container)
+
+
+def _of_manager(document: Document) -> str:
+    """The ConfigMap from which a config-manager beside the plugin picks a file."""
+    for container in containers(document):
+        if program(container) == "config-manager":
+            for mount in config_mounts(document, container):
+                return mount.config_map
+    return ""
+
+
+def plugin_enabled(root: Item | None) -> bool:
+    """Whether operator values, or the spec of a ClusterPolicy, run the plugin (default: yes)."""
+    return truth(root, "devicePlugin", "enabled") is not False

@@ -1,0 +1,108 @@
+"""Lint of a set of files: reading, recognising, and all checks together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from infra.config.diagnostics import Diagnostic, Severity, diagnostic
+from infra.lint.config import Checked, check_config
+from infra.lint.cuda import check_cuda, check_driver
+from infra.lint.daemon_set import check_daemon_set, check_registrars
+from infra.lint.document import Document, Kind, parse
+from infra.lint.gather import Gathered, gather
+from infra.lint.offers import offers
+from infra.lint.recognise import recognise
+from infra.lint.selection import check_selection
+from infra.lint.sharing import check_reservations, check_sharing
+from infra.lint.values import check_values
+from infra.lint.workload import Taint, check_taints, check_workload
+from infra.plan.device_plugin import NodeLayout
+
+_RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says of the nodes: layout, the plugin's environment, driver version, taints; a forced kind."""
+
+    node: NodeLayout | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    driver: str | None = None
+    kind: Kind | None = None
+    taints: tuple[Taint, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings, by file and line, and every configuration with what a node makes of it."""
+
+    found: tuple[Diagnostic, ...]
+    checked: tuple[Checked, ...]
+    documents: tuple[Document, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is an error."""
+        return any(d.severity is Severity.ERROR for d in self.found)
+
+
+def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Report:
+    """Lints texts as one set: (name of the file, its text). Never raises on any text."""
+    options = options or Options()
+    found: list[Diagnostic] = []
+    documents: list[Document] = []
+    for name, text in files:
+        mine, unread = parse(name, text)
+        found += unread
+        documents += _as_files(list(recognise(mine, options.kind)), text)
+    run = gather(documents, options.env)
+    checked = [check_config(config, options.node) for config in run.configs]
+    found += [d for one in checked for d in one.found]
+    found += [d for one in checked for d in check_driver(one, options.driver)]
+    found += check_documents(run, checked, options)
+    return Report(tuple(_in_order(found)), tuple(checked), tuple(documents))
+
+
+def _as_files(documents: list[Document], text: str) -> list[Document]:
+    """A file whose first document is a plugin configuration is one configuration, whatever follows it."""
+    first = documents[0] if documents else None
+    if first is None or first.kind is not Kind.CONFIG:
+        return [replace(d, kind=Kind.UNKNOWN) if d.kind is Kind.CONFIG and not _alone(d) else d for d in documents]
+    if any(d.api_kind for d in documents[1:]):
+        return documents
+    return [replace(first, text=text)]
+
+
+def _alone(document: Document) -> bool:
+    return document.shift == 0
+
+
+def check_documents(run: Gathered, checked: list[Checked], options: Options) -> list[Diagnostic]:
+    """All checks but those of the configurations themselves."""
+    found: list[Diagnostic] = []
+    given = offers(checked, options.node)
+    workloads = run.of(Kind.WORKLOAD, Kind.DAEMON_SET)
+    for document in run.of(Kind.OPERATOR_VALUES, Kind.CHART_VALUES, Kind.CLUSTER_POLICY):
+        found += check_values(document, run, checked)
+    for document in workloads:
+        found += check_daemon_set(document, run, checked)
+        found += check_workload(document, given)
+        found += check_sharing(document, given)
+        found += check_cuda(document, options.driver)
+        found += check_taints(document, options.taints)
+    found += check_reservations(workloads, given)
+    found += check_selection(run)
+    found += check_registrars(run)
+    known = {id(config.document) for config in run.configs}
+    for document in run.documents:
+        if document.kind is Kind.UNKNOWN and id(document) not in known:
+            found.append(replace(diagnostic("GF502", ""), file=document.file, line=document.root.line))
+    return found
+
+
+def _in_order(found: list[Diagnostic]) -> list[Diagnostic]:
+    """By file and line, errors first on one line; what is said twice is said once."""
+    files = {name: i for i, name in enumerate(dict.fromkeys(d.file for d in found))}
+    unique = list({(d.file, d.line, d.code, d.path, d.message): d for d in found}.values())
+    return sorted(unique, key=lambda d: (files[d.file], d.line or 0, _RANK[d.severity]))

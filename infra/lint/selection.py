@@ -1,0 +1,145 @@
+"""Which configuration is used where: names, namespaces, keys, defaults, node labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra.catalog import gpu_model
+from infra.config.diagnostics import Diagnostic, closest_match
+from infra.lint.document import Document, Kind, get, pairs, text_at
+from infra.lint.gather import Gathered, KeySet, Reader
+from infra.lint.pods import pod_path
+from infra.lint.recognise import text_is_config
+from infra.plan.device_plugin.yaml11 import Item, YamlError, read
+
+LABEL = "nvidia.com/device-plugin.config"
+_UNSET = "default"
+
+
+def check_selection(run: Gathered) -> Iterator[Diagnostic]:
+    """Everything about names that must agree between documents."""
+    for keys in run.key_sets:
+        if keys.configs or keys.document.kind is not Kind.CONFIG_MAP:
+            yield from _key_set(keys)
+            yield from _model_names(keys, run)
+    for reader in run.readers:
+        yield from _reader(reader, run)
+    for document in run.of(Kind.NODE):
+        yield from _label(document, ("metadata", "labels"), run)
+    for document in run.of(Kind.WORKLOAD, Kind.DAEMON_SET):
+        yield from _label(document, (*(pod_path(document) or ()), "nodeSelector"), run)
+
+
+def _key_set(keys: KeySet) -> Iterator[Diagnostic]:
+    for key, item in keys.keys.items():
+        if not isinstance(item.value, str):
+            why = "The API server takes only text in a ConfigMap."
+            if keys.document.kind is not Kind.CONFIG_MAP:
+                why = "The chart puts it into a ConfigMap, which takes only text."
+            yield keys.document.found("GF539", (*keys.path, key), item, key=key, why=why)
+    holder = get(keys.document.root, *keys.path)
+    for key, old in holder.lost if holder is not None else ():
+        yield keys.document.found("GF504", (*keys.path, key), old, value=key)
+
+
+def _selected(run: Gathered) -> set[str]:
+    """Keys that something selects: defaults and node labels."""
+    found = {"default"}
+    for reader in run.readers:
+        found.add(text_at(reader.document.root, *reader.path, "default"))
+    for document in run.of(Kind.NODE):
+        found.add(text_at(document.root, "metadata", "labels", LABEL))
+    return found
+
+
+def _model_names(keys: KeySet, run: Gathered) -> Iterator[Diagnostic]:
+    selected = _selected(run)
+    for key in keys.configs:
+        model = gpu_model(key) or gpu_model(key.removeprefix("tesla-").removeprefix("nvidia-"))
+        if model is not None and key not in selected:
+            yield keys.document.found("GF538", (*keys.path, key), keys.keys[key], value=key)
+
+
+def _maps(run: Gathered) -> list[KeySet]:
+    return [k for k in run.key_sets if k.document.kind is Kind.CONFIG_MAP]
+
+
+def _reader(reader: Reader, run: Gathered) -> Iterator[Diagnostic]:
+    """The ConfigMap that a reader names exists, is where it is needed, and has the keys that are asked for."""
+    root, path = reader.document.root, reader.path
+    keys = next((k for k in run.key_sets if k.document is reader.document and k.keys), None)
+    name = get(root, *path, "name")
+    if reader.container is None and reader.config_map:
+        same = [k for k in _maps(run) if k.name == reader.config_map]
+        if same:
+            keys = keys or same[0]
+        elif keys is None and any(k.configs for k in _maps(run)):
+            yield from _missing(reader, name, (*path, "name"), run)
+    default = get(root, *path, "default") if reader.container is None else None
+    if default is not None and isinstance(default.value, str) and default.value and keys is not None:
+        yield from _default(reader, default, keys)
+
+
+def _default(reader: Reader, default: Item, keys: KeySet) -> Iterator[Diagnostic]:
+    if default.value in keys.keys:
+        return
+    why = "config-manager fails on it: the init container of the plugin never ends, on every node without a label."
+    if "\n" in default.value or _is_configuration(default.value):
+        why = "The default is the name of a key, not the text of a configuration. " + why
+    found = keys.name or ".".join(str(p) for p in keys.path)
+    yield reader.document.found(
+        "GF532", (*reader.path, "default"), default, value=default.value, name=found, why=why, allowed=list(keys.keys)
+    )
+
+
+def _is_configuration(text: str) -> bool:
+    try:
+        root = read(text).root
+    except YamlError:
+        return False
+    return root is not None and isinstance(root.value, dict) and text_is_config(text)
+
+
+def _missing(reader: Reader, item: Item | None, path: tuple[str | int, ...], run: Gathered) -> Iterator[Diagnostic]:
+    names = [k.name for k in _maps(run) if k.configs]
+    why = "The pods that mount it stay in ContainerCreating."
+    near = closest_match(reader.config_map, names)
+    yield reader.document.found(
+        "GF530",
+        path,
+        item,
+        value=reader.config_map,
+        why=why,
+        allowed=names,
+        closest=near or (names[0] if len(names) == 1 else None),
+    )
+
+
+def check_mounted_map(
+    document: Document, config_map: str, item: Item, path: tuple[str | int, ...], run: Gathered
+) -> Iterator[Diagnostic]:
+    """A ConfigMap that a pod mounts: it is among what was given, in the same namespace."""
+    same = [k for k in _maps(run) if k.name == config_map]
+    here = document.namespace or _UNSET
+    if same and not any((k.namespace or _UNSET) == here for k in same):
+        there = same[0].namespace or _UNSET
+        yield document.found("GF531", path, item, value=config_map, here=here, there=there)
+    if not same and any(k.configs for k in _maps(run)):
+        reader = Reader(document, document.kind, config_map, document.namespace, (), {})
+        yield from _missing(reader, item, path, run)
+
+
+def _label(document: Document, place: tuple[str, ...], run: Gathered) -> Iterator[Diagnostic]:
+    """NV-09: the label of a node names a key; so does a selector on that label."""
+    label = pairs(document.root, *place).get(LABEL)
+    sets = run.sets_with_configs()
+    if label is None or not isinstance(label.value, str) or not label.value or not sets:
+        return
+    if not any(label.value in k.keys for k in sets):
+        known = sorted({key for k in sets for key in k.keys})
+        name = ", ".join(sorted({k.name or "of the chart" for k in sets}))
+        why = "config-manager fails on it: the plugin's init container never ends on this node, or its sidecar exits."
+        if document.kind is not Kind.NODE:
+            why = "On a node with this label the plugin does not start, so no such node offers GPUs."
+        path = (*place, LABEL)
+        yield document.found("GF532", path, label, value=label.value, name=name, why=why, allowed=known)

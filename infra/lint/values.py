@@ -1,0 +1,124 @@
+"""Values of the GPU Operator's chart and of the plugin's chart, and ClusterPolicies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from infra.config.diagnostics import Diagnostic, closest_match
+from infra.lint.config import Checked
+from infra.lint.document import Document, Kind, entries, get, pairs, text_at, truth
+from infra.lint.gather import Gathered, plugin_enabled
+from infra.lint.tables import table
+from infra.plan.device_plugin.yaml11 import Item
+
+_CONFIG = ("devicePlugin", "config")
+
+
+def check_values(document: Document, run: Gathered, checked: list[Checked]) -> Iterator[Diagnostic]:
+    """Everything about one values file or ClusterPolicy that its own text decides."""
+    mine = [c for c in checked if c.config.document is document]
+    if document.kind is Kind.OPERATOR_VALUES:
+        yield from _unknown_keys(document, table("operator_values"))
+        yield from _no_op(document)
+        yield from _operator(document, document.root, ())
+        yield from _created_config(document)
+        yield from _switched_off(document, document.root, (), mine)
+        yield from _exporter(document, run, checked)
+    elif document.kind is Kind.CLUSTER_POLICY:
+        yield from _operator(document, get(document.root, "spec"), ("spec",))
+    elif document.kind is Kind.CHART_VALUES:
+        yield from _unknown_keys(document, table("chart_values"))
+        yield from _chart_config(document)
+        yield from _switched_off(document, document.root, (), mine)
+        yield from _chart_features(document, mine)
+
+
+def _unknown_keys(document: Document, known: Any) -> Iterator[Diagnostic]:
+    for section, keys in {"": known["keys"], **known["sections"]}.items():
+        path = tuple(section.split(".")) if section else ()
+        for key, item in pairs(document.root, *path).items():
+            if key not in keys:
+                near = closest_match(key, keys)
+                yield document.found(
+                    "GF550", (*path, key), item, key=key, value=key, allowed=keys if near else (), closest=near
+                )
+
+
+def _no_op(document: Document) -> Iterator[Diagnostic]:
+    for dotted, why in table("operator_values")["no_op"].items():
+        path = tuple(dotted.split("."))
+        item = get(document.root, *path)
+        if item is not None:
+            yield document.found("GF551", path, item, key=dotted, why=f"{why}.")
+
+
+def _is_empty(item: Item | None) -> bool:
+    return item is not None and item.value in (None, "")
+
+
+def _operator(document: Document, root: Item | None, prefix: tuple[str, ...]) -> Iterator[Diagnostic]:
+    """Rules that hold for values and for the ClusterPolicy that is made from them."""
+    name, default = get(root, *_CONFIG, "name"), get(root, *_CONFIG, "default")
+    path = (*prefix, *_CONFIG)
+    if default is not None and default.value and not text_at(root, *_CONFIG, "name"):
+        yield document.found("GF534", (*path, "default"), default, value=default.text)
+    elif text_at(root, *_CONFIG, "name") and not text_at(root, *_CONFIG, "default") and plugin_enabled(root):
+        yield document.found("GF533", path, default or name)
+    for dotted in table("operator_values")["rendered_empty"]:
+        where = tuple(dotted.split("."))
+        if _is_empty(get(root, *where)):
+            yield document.found("GF552", (*prefix, *where), get(root, *where), key=dotted)
+
+
+def _created_config(document: Document) -> Iterator[Diagnostic]:
+    """NV-08, NV-02: a ConfigMap that the chart creates needs a name and data; its default is the name of a key."""
+    create = get(document.root, *_CONFIG, "create")
+    if create is not None and create.value is True:
+        missing = [k for k in ("name", "data") if not getattr(get(document.root, *_CONFIG, k), "value", None)]
+        if missing:
+            yield document.found("GF535", (*_CONFIG, "create"), create, what=" and ".join(missing))
+
+
+def _switched_off(
+    document: Document, root: Item | None, prefix: tuple[str, ...], mine: list[Checked]
+) -> Iterator[Diagnostic]:
+    if mine and not plugin_enabled(root):
+        path = (*prefix, "devicePlugin", "enabled")
+        yield document.found("GF548", path, get(document.root, *path))
+
+
+def _exporter(document: Document, run: Gathered, checked: list[Checked]) -> Iterator[Diagnostic]:
+    """NV-48 and NV-49: the exporter follows sharing, and its labels stay as they are."""
+    shared = any(c.prediction.strategy in ("time-slicing", "mps") for c in checked)
+    if shared and truth(document.root, "dcgmExporter", "enabled") is not False:
+        names = [text_at(e, "name") for e in entries(document.root, "dcgmExporter", "env")]
+        if "KUBERNETES_VIRTUAL_GPUS" not in names:
+            yield document.found("GF556", ("dcgmExporter", "env"), get(document.root, "dcgmExporter"))
+    honor = get(document.root, "dcgmExporter", "serviceMonitor", "honorLabels")
+    if honor is not None and honor.value is False:
+        yield document.found("GF557", ("dcgmExporter", "serviceMonitor", "honorLabels"), honor)
+
+
+def _chart_config(document: Document) -> Iterator[Diagnostic]:
+    """The rules of the chart's own templates, and the one that they lack: the default must be a key."""
+    root = document.root
+    maps = pairs(root, "config", "map")
+    if text_at(root, "config", "name") and maps:
+        yield document.found("GF536", ("config", "map"), get(root, "config", "map"))
+    listed = get(root, "config", "fallbackStrategies")
+    fallbacks = [e.value for e in entries(root, "config", "fallbackStrategies")]
+    fallbacks = fallbacks if listed is not None else table("chart_values")["fallbacks"]
+    chosen = text_at(root, "config", "default") or ("named" in fallbacks and "default" in maps) or "empty" in fallbacks
+    if len(maps) > 1 and not chosen:
+        yield document.found("GF537", ("config", "map"), get(root, "config", "map"), allowed=list(maps))
+
+
+def _chart_features(document: Document, mine: list[Checked]) -> Iterator[Diagnostic]:
+    root = document.root
+    gfd = truth(root, "gfd", "enabled") is True
+    if not gfd and any(c.prediction.strategy == "mps" for c in mine):
+        yield document.found("GF549", ("gfd", "enabled"), get(root, "gfd", "enabled") or get(root, "gfd") or root)
+    own_nodes = get(root, "affinity") is not None or bool(pairs(root, "nodeSelector"))
+    if not gfd and not own_nodes and truth(root, "nfd", "enabled") is not True and plugin_enabled(root):
+        yield document.found("GF554", ("gfd", "enabled"), get(root, "gfd", "enabled") or get(root, "gfd") or root)
