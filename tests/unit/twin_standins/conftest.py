@@ -1,25 +1,15 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from fake_kube import FakeKube
-
+from tests.unit.twin_standins.bodies import CLUSTER, GROUP, POOL
+from tests.unit.twin_standins.fake_kube import FakeKube
 from twin.azure.service import Service
 from twin.azure.store import Store
-
-GROUP = {"resourceGroupName": "rg", "location": "eastus"}
-CLUSTER = {"resourceGroupName": "rg", "resourceName": "aks", "location": "eastus", "dnsPrefix": "aks",
-           "identity": {"type": "SystemAssigned"}, "kubernetesVersion": "1.36",
-           "agentPoolProfiles": [{"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}]}
-POOL = {"resourceGroupName": "rg", "resourceName": "aks", "agentPoolName": "t4", "vmSize": "Standard_NC4as_T4_v3",
-        "count": 1, "mode": "User"}
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import CLUSTER
-from fake_kube import FakeKube
 
+from tests.unit.twin_standins.bodies import CLUSTER
+from tests.unit.twin_standins.fake_kube import FakeKube
 from twin.azure.errors import ArmError
 from twin.azure.service import Service, arm_id
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import grpc
 import pytest
-from conftest import CLUSTER, GROUP, POOL
 from google.rpc import status_pb2
 from pulumi.runtime.proto import provider_pb2 as proto
 
+from tests.unit.twin_standins.bodies import CLUSTER, GROUP, POOL
 from twin.azure import wire
 from twin.azure.provider import Provider
 
