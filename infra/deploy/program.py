@@ -13,6 +13,7 @@ from infra.config.pools import AksPool, NodePool
 from infra.deploy.options import InCluster
 from infra.internal_error import internal_error
 from infra.plan.compile import Plan
+from infra.plan.render import pool_table
 from infra.stackfile import Compiled, compile_engine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +43,7 @@ def _run() -> None:
     tell(compiled.found)
     if compiled.failed or compiled.plan is None:
         raise pulumi.RunError(f"{stack}: {summary(errors(compiled.found))}. Nothing was changed.")
+    pulumi.log.info("\n".join(pool_table(compiled.plan)))
     deploy(compiled, root)
 
 

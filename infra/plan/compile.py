@@ -126,12 +126,12 @@ def compile_plan(name: str, stack: Stack, warnings: tuple[Diagnostic, ...] = ())
     """The plan of a stack without errors; with errors it is a sketch for display and must not be deployed."""
     known = profiles(stack)
     on_operator = not isinstance(stack.stack, PluginRoute)
-    config = config_labels(stack)
+    config, apart = config_labels(stack), node_labels(stack)
     pools = []
     for pool in stack.pools:
         facts = pool_facts(pool)
         profile = known[pool.sharing or UNSHARED] if serves(pool) else None
-        extra = {**node_labels(pool, stack), **config.get(pool.name, {})}
+        extra = {**apart.get(pool.name, {}), **config.get(pool.name, {})}
         if not isinstance(pool, AksPool) and pool.node_selector:
             extra = {}
         node = predict_node(pool, facts, profile, feature_labels=on_operator)

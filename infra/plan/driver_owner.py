@@ -67,18 +67,21 @@ def _pinned(pool: Pool) -> str | None:
     return branch.newest_seen if branch else None
 
 
-def node_labels(pool: Pool, stack: Stack) -> dict[str, str]:
-    """Labels that keep the operator's operands off nodes where another owner has done the work."""
+def node_labels(stack: Stack) -> dict[str, dict[str, str]]:
+    """Per pool, labels that keep the operator's operands off nodes where another owner has done the work."""
     if not isinstance(stack.stack, OperatorRoute):
         return {}
-    if pool.driver in ("none", "managed"):
-        return {DEPLOY_LABEL + "operands": "false"}
     release = operator_driver(stack)
-    labels = {}
-    if release.driver and pool.driver != "operator":
-        labels[DEPLOY_LABEL + "driver"] = "false"
-    if release.toolkit and pool.driver != "operator":
-        labels[DEPLOY_LABEL + "container-toolkit"] = "false"
+    labels: dict[str, dict[str, str]] = {}
+    for pool in stack_pools(stack):
+        own = labels.setdefault(pool.name, {})
+        if pool.driver in ("none", "managed"):
+            own[DEPLOY_LABEL + "operands"] = "false"
+        elif pool.driver != "operator":
+            if release.driver:
+                own[DEPLOY_LABEL + "driver"] = "false"
+            if release.toolkit:
+                own[DEPLOY_LABEL + "container-toolkit"] = "false"
     return labels
 
 

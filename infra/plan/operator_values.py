@@ -150,10 +150,11 @@ def check_operator(stack: Stack) -> list[Diagnostic]:
     known = component("gpu-operator").version
     if route.version and route.version != known:
         found.append(diagnostic("GF221", "stack.version", value=route.version, known=known))
+    labels = node_labels(stack)
     for i, pool in enumerate(stack_pools(stack)):
         if not isinstance(pool, NodePool) or not pool.node_selector:
             continue
-        missing = {k: v for k, v in node_labels(pool, stack).items() if pool.node_selector.get(k) != v}
+        missing = {k: v for k, v in labels[pool.name].items() if pool.node_selector.get(k) != v}
         if missing:
             found.append(diagnostic("GF223", f"pools[{i}].nodeSelector", value=pool.node_selector, missing=missing))
         if serves(pool):

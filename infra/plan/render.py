@@ -40,7 +40,8 @@ def offers(pool: PoolPlan) -> str:
     return ", ".join(f"{name}: {count}" for name, count in pool.node.resources.items())
 
 
-def _pool_lines(plan: Plan) -> list[str]:
+def pool_table(plan: Plan) -> list[str]:
+    """One line per pool: nodes, GPUs, profile, and what each node will offer."""
     rows = []
     for pool in plan.pools:
         gpus = "?" if pool.gpus_per_node is None else str(pool.gpus_per_node)
@@ -136,7 +137,7 @@ def render(name: str, plan: Plan | None, found: Sequence[Diagnostic]) -> str:
         return "\n\n".join([*blocks, f"{name}: {summary(loud)}. Nothing was planned."])
     kind = plan.cluster["kind"]
     where = f"AKS cluster {plan.cluster['name']}" if kind == "aks" else f"existing cluster {plan.cluster['name']}"
-    blocks.append("\n".join([f"stack {name}: {where}, {plan.route} route", "", *_pool_lines(plan)]))
+    blocks.append("\n".join([f"stack {name}: {where}, {plan.route} route", "", *pool_table(plan)]))
     blocks += ["\n".join(_details(pool)) for pool in plan.pools]
     for part in (_software(plan), _teams(plan)):
         if part:
