@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.source import PathParts, join_path
@@ -73,6 +74,15 @@ class Checked:
     found: tuple[Diagnostic, ...]
 
 
+@lru_cache(maxsize=64)
+def _root(text: str) -> Item | None:
+    """The first document of a text; None where it cannot be read, or is empty."""
+    try:
+        return read(text).root
+    except YamlError:
+        return None
+
+
 def check_config(config: ConfigText, node: NodeLayout | None) -> Checked:
     """Everything about one configuration text on a node; without a node, on one that has all it plausibly needs."""
     on = node or plausible_node(config)
@@ -131,10 +141,7 @@ def _no_effect(config: ConfigText, part: NoEffect) -> Diagnostic:
 
 
 def _wrapped(config: ConfigText) -> Iterator[Diagnostic]:
-    try:
-        root = read(config.text).root
-    except YamlError:
-        return
+    root = _root(config.text)
     kind = is_wrapped(root) if root is not None and config.holder is not None else None
     if kind:
         yield _found(config, "GF528", "", root.line if root else 1, None, value=kind)
@@ -142,11 +149,7 @@ def _wrapped(config: ConfigText) -> Iterator[Diagnostic]:
 
 def _numbers(config: ConfigText) -> Iterator[Diagnostic]:
     """Numbers that YAML 1.1 and a person read differently."""
-    try:
-        root = read(config.text).root
-    except YamlError:
-        return
-    for path, item in _walk(root, ()):
+    for path, item in _walk(_root(config.text), ()):
         if item.style or isinstance(item.value, bool) or not isinstance(item.value, (int, float)):
             continue
         if isinstance(item.value, float):
@@ -198,10 +201,7 @@ def _sense(config: ConfigText, answer: Prediction, node: NodeLayout) -> Iterator
 
 def _at(config: ConfigText, *path: str) -> Item | None:
     """A value of the configuration; keys of structs in any case, as the plugin takes them."""
-    try:
-        item = read(config.text).root
-    except YamlError:
-        return None
+    item = _root(config.text)
     for step in path:
         if item is None or not isinstance(item.value, dict):
             return None

@@ -91,17 +91,17 @@ def _from_env(document: Document, plugin: Container, run: Gathered) -> Iterator[
     """NV-11: a configuration given as environment variables."""
     for i, source in enumerate(entries(plugin.item, "envFrom")):
         name = text_at(source, "configMapRef", "name")
-        known = next((k for k in run.key_sets if k.name == name), None)
+        known = run.named(name)
         if name and (known is None or known.configs):
             yield document.found("GF540", (*plugin.path, "envFrom", i), source, value=name)
     for i, entry in enumerate(entries(plugin.item, "env")):
         name, key = (text_at(entry, "valueFrom", "configMapKeyRef", k) for k in ("name", "key"))
-        if any(k.name == name and key in k.configs for k in run.key_sets):
+        if any(key in k.configs for k in run.by_name.get(name, ())):
             yield document.found("GF540", (*plugin.path, "env", i), entry, value=name)
 
 
 def _may_hold_config(mount: Mount, run: Gathered) -> bool:
-    known = [k for k in run.key_sets if k.name == mount.config_map]
+    known = run.by_name.get(mount.config_map, ())
     return not known or any(k.configs for k in known)
 
 
@@ -125,7 +125,7 @@ def _keys(mount: Mount, run: Gathered) -> dict[str, str] | None:
     """File name -> key below a mount; None where the ConfigMap is not known."""
     if mount.items:
         return mount.items
-    known = next((k for k in run.key_sets if k.name == mount.config_map), None)
+    known = run.named(mount.config_map)
     return {key: key for key in known.keys} if known is not None else None
 
 
@@ -151,7 +151,7 @@ def _key(
     if keys is not None and wanted not in keys and not mount.sub_path:
         why = "The plugin exits when the file that CONFIG_FILE names does not exist."
         yield document.found("GF532", path, item, value=wanted, name=mount.config_map, why=why, allowed=list(keys))
-    known = next((k for k in run.key_sets if k.name == mount.config_map), None)
+    known = run.named(mount.config_map)
     for key in mount.items.values():
         if known is not None and key not in known.keys:
             why = "The pod stays in ContainerCreating."
@@ -186,9 +186,9 @@ def _version(document: Document, plugin: Container) -> Iterator[Diagnostic]:
 def _mps(document: Document, plugin: Container, run: Gathered, checked: list[Checked]) -> Iterator[Diagnostic]:
     """NV-07: sharing.mps with a manifest that brings no control daemon."""
     maps = {m.config_map for m in config_mounts(document, plugin)}
-    names = {c.config.document.name for c in checked if c.prediction.strategy == "mps"}
-    daemons = any(program(c) == "mps" for d in run.documents for c in containers(d))
-    if maps & names and not daemons:
+    if not maps or "mps" in run.programs:
+        return
+    if any(c.config.document.name in maps and c.prediction.strategy == "mps" for c in checked):
         why = "The manifest runs the plugin alone; it advertises the replicas and waits for the daemon."
         yield document.found("GF544", plugin.path, plugin.item, why=why)
 
@@ -232,10 +232,11 @@ def check_registrars(run: Gathered) -> Iterator[Diagnostic]:
     for document in others:
         for other in operators[:1]:
             yield document.found("GF545", (), document.root, value=_title(document), other=_title(other))
-    for i, document in enumerate(sets):
-        for other in sets[:i]:
-            if _nodes(document) == _nodes(other):
-                yield document.found("GF545", ("metadata", "name"), value=_title(document), other=_title(other))
+    first: dict[str, Document] = {}
+    for document in sets:
+        other = first.setdefault(repr(_nodes(document)), document)
+        if other is not document:
+            yield document.found("GF545", ("metadata", "name"), value=_title(document), other=_title(other))
     for document in hami:
         if operators or others:
             yield document.found("GF555", ("metadata", "name"))
@@ -272,13 +273,13 @@ def _mig_manager(document: Document) -> bool:
 
 
 def _selectors(run: Gathered) -> Iterator[Diagnostic]:
-    sets = run.of(Kind.DAEMON_SET)
-    for i, document in enumerate(sets):
-        labels = _frozen(get(document.root, "spec", "selector", "matchLabels"))
-        for other in sets[:i]:
-            same = (other.namespace or "default") == (document.namespace or "default") and other.name != document.name
-            if labels and same and labels == _frozen(get(other.root, "spec", "selector", "matchLabels")):
-                path = ("spec", "selector", "matchLabels")
+    path = ("spec", "selector", "matchLabels")
+    first: dict[str, Document] = {}
+    for document in run.of(Kind.DAEMON_SET):
+        labels = _frozen(get(document.root, *path))
+        if labels:
+            other = first.setdefault(repr((document.namespace or "default", labels)), document)
+            if other.name != document.name:
                 yield document.found("GF564", path, value=document.name, other=other.name)
     for document in run.of(Kind.SELECTOR):
         budget = document.api_kind == "PodDisruptionBudget"

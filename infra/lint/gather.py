@@ -50,41 +50,56 @@ class Gathered:
     configs: tuple[ConfigText, ...]
     key_sets: tuple[KeySet, ...]
     readers: tuple[Reader, ...]
+    by_name: Mapping[str, list[KeySet]] = field(default_factory=dict)
+    with_configs: tuple[KeySet, ...] = ()
+    """The key sets in which some key is meant for the device plugin."""
+    programs: frozenset[str] = frozenset()
+    """What the containers of the plugin's image run, over all documents."""
 
     def of(self, *kinds: Kind) -> list[Document]:
         """The documents of some kinds."""
         return [d for d in self.documents if d.kind in kinds]
 
-    def sets_with_configs(self) -> list[KeySet]:
-        """The key sets in which some key is meant for the device plugin."""
-        return [k for k in self.key_sets if k.configs]
+    def named(self, name: str) -> KeySet | None:
+        """The first set of keys of a name."""
+        return next(iter(self.by_name.get(name, ())), None)
 
 
 def gather(documents: list[Document], env: Mapping[str, str]) -> Gathered:
     """Finds configurations and their readers. `env` is what the user says of the plugin's environment; it wins."""
     key_sets = [k for d in documents for k in _key_sets(d)]
     readers = [r for d in documents for r in _readers(d)]
+    by_name: dict[str, list[KeySet]] = {}
+    for keys in key_sets:
+        by_name.setdefault(keys.name, []).append(keys)
+    lost = [r for r in readers if r.config_map and r.config_map not in by_name]
+    readers_of: dict[str, Reader] = {}
+    for reader in reversed(readers):
+        readers_of[reader.config_map] = reader
+    own = {id(r.document): r for r in readers if r.container is None}
     configs: list[ConfigText] = []
     for document in documents:
         if document.kind is Kind.CONFIG:
             configs.append(ConfigText(document, document.text, env=dict(env)))
     for keys in key_sets:
-        reader = _reader_of(keys, readers, {k.name for k in key_sets})
+        # Also the only one who looks for a ConfigMap that is not there under its name.
+        found = own.get(id(keys.document)) or (readers_of.get(keys.name) if keys.name else None)
+        found = found or (lost[0] if len(lost) == 1 else None)
         for key in keys.configs:
             item = keys.keys[key]
             config = ConfigText(keys.document, item.value, (*keys.path, key), item, dict(env))
-            if reader is not None:
-                config = replace(config, env={**reader.env, **env}, flags=reader.flags)
+            if found is not None:
+                config = replace(config, env={**found.env, **env}, flags=found.flags)
             configs.append(config)
-    return Gathered(tuple(documents), tuple(configs), tuple(key_sets), tuple(readers))
-
-
-def _reader_of(keys: KeySet, readers: list[Reader], names: set[str]) -> Reader | None:
-    """Who reads a set of keys; also the only one who looks for a ConfigMap that is not there under its name."""
-    own = [r for r in readers if r.document is keys.document]
-    named = [r for r in readers if r.config_map and r.config_map == keys.name]
-    lost = [r for r in readers if r.config_map and r.config_map not in names]
-    return next(iter(own or named or (lost if len(lost) == 1 else ())), None)
+    return Gathered(
+        documents=tuple(documents),
+        configs=tuple(configs),
+        key_sets=tuple(key_sets),
+        readers=tuple(readers),
+        by_name=by_name,
+        with_configs=tuple(k for k in key_sets if k.configs),
+        programs=frozenset(program(c) for d in documents for c in containers(d)),
+    )
 
 
 def _key_set(document: Document, name: str, namespace: str, *path: str) -> KeySet | None:

@@ -66,6 +66,8 @@ def name_is_possible(resource: str) -> bool:
     if resource in HAMI:
         return True
     name = resource.removeprefix(PREFIX).removesuffix(SHARED)
+    if "+" in name:  # not a character of resource names
+        return False
     if name == "gpu":
         return True
     if name.startswith("mig-"):

@@ -18,10 +18,11 @@ _UNSET = "default"
 
 def check_selection(run: Gathered) -> Iterator[Diagnostic]:
     """Everything about names that must agree between documents."""
+    selected = _selected(run)
     for keys in run.key_sets:
         if keys.configs or keys.document.kind is not Kind.CONFIG_MAP:
             yield from _key_set(keys)
-            yield from _model_names(keys, run)
+            yield from _model_names(keys, selected)
     for reader in run.readers:
         yield from _reader(reader, run)
     for document in run.of(Kind.NODE):
@@ -52,28 +53,34 @@ def _selected(run: Gathered) -> set[str]:
     return found
 
 
-def _model_names(keys: KeySet, run: Gathered) -> Iterator[Diagnostic]:
-    selected = _selected(run)
+def _model_names(keys: KeySet, selected: set[str]) -> Iterator[Diagnostic]:
     for key in keys.configs:
         model = gpu_model(key) or gpu_model(key.removeprefix("tesla-").removeprefix("nvidia-"))
         if model is not None and key not in selected:
             yield keys.document.found("GF538", (*keys.path, key), keys.keys[key], value=key)
 
 
-def _maps(run: Gathered) -> list[KeySet]:
-    return [k for k in run.key_sets if k.document.kind is Kind.CONFIG_MAP]
+def _maps(run: Gathered, name: str) -> list[KeySet]:
+    return [k for k in run.by_name.get(name, ()) if k.document.kind is Kind.CONFIG_MAP]
+
+
+def _known_maps(run: Gathered) -> list[str]:
+    """Names of the ConfigMaps that hold configurations."""
+    return [k.name for k in run.with_configs if k.document.kind is Kind.CONFIG_MAP]
 
 
 def _reader(reader: Reader, run: Gathered) -> Iterator[Diagnostic]:
     """The ConfigMap that a reader names exists, is where it is needed, and has the keys that are asked for."""
     root, path = reader.document.root, reader.path
-    keys = next((k for k in run.key_sets if k.document is reader.document and k.keys), None)
+    named = [k for k in run.by_name.get(reader.config_map, ()) if k.document is reader.document and k.keys]
+    own = [k for k in run.by_name.get("", ()) if k.document is reader.document and k.keys]
+    keys = next(iter(named or own), None) if reader.container is None else None
     name = get(root, *path, "name")
     if reader.container is None and reader.config_map:
-        same = [k for k in _maps(run) if k.name == reader.config_map]
+        same = _maps(run, reader.config_map)
         if same:
             keys = keys or same[0]
-        elif keys is None and any(k.configs for k in _maps(run)):
+        elif keys is None and _known_maps(run):
             yield from _missing(reader, name, (*path, "name"), run)
     default = get(root, *path, "default") if reader.container is None else None
     if default is not None and isinstance(default.value, str) and default.value and keys is not None:
@@ -101,7 +108,7 @@ def _is_configuration(text: str) -> bool:
 
 
 def _missing(reader: Reader, item: Item | None, path: tuple[str | int, ...], run: Gathered) -> Iterator[Diagnostic]:
-    names = [k.name for k in _maps(run) if k.configs]
+    names = _known_maps(run)
     why = "The pods that mount it stay in ContainerCreating."
     near = closest_match(reader.config_map, names)
     yield reader.document.found(
@@ -119,12 +126,12 @@ def check_mounted_map(
     document: Document, config_map: str, item: Item, path: tuple[str | int, ...], run: Gathered
 ) -> Iterator[Diagnostic]:
     """A ConfigMap that a pod mounts: it is among what was given, in the same namespace."""
-    same = [k for k in _maps(run) if k.name == config_map]
+    same = _maps(run, config_map)
     here = document.namespace or _UNSET
     if same and not any((k.namespace or _UNSET) == here for k in same):
         there = same[0].namespace or _UNSET
         yield document.found("GF531", path, item, value=config_map, here=here, there=there)
-    if not same and any(k.configs for k in _maps(run)):
+    if not same and _known_maps(run):
         reader = Reader(document, document.kind, config_map, document.namespace, (), {})
         yield from _missing(reader, item, path, run)
 
@@ -132,7 +139,7 @@ def check_mounted_map(
 def _label(document: Document, place: tuple[str, ...], run: Gathered) -> Iterator[Diagnostic]:
     """NV-09: the label of a node names a key; so does a selector on that label."""
     label = pairs(document.root, *place).get(LABEL)
-    sets = run.sets_with_configs()
+    sets = run.with_configs
     if label is None or not isinstance(label.value, str) or not label.value or not sets:
         return
     if not any(label.value in k.keys for k in sets):

@@ -25,7 +25,7 @@ class Taint(Protocol):
 
 
 _WHOLE = re.compile(r"\d+")
-_TAINT = "nvidia.com/gpu"
+GPU = _TAINT = "nvidia.com/gpu"
 
 
 def requests(container: Container) -> dict[str, Item]:
@@ -189,12 +189,11 @@ def _product(document: Document, offers: Offers) -> Iterator[Diagnostic]:
     """A selector on the product label that sharing has changed."""
     label = "nvidia.com/gpu.product"
     item = pairs(pod_spec(document), "nodeSelector").get(label)
-    if item is None or not isinstance(item.value, str) or not offers.products or item.value in offers.products:
+    if item is None or not isinstance(item.value, str) or item.value in offers.products:
         return
-    shared = next((p for p in offers.products if p == f"{item.value}-SHARED"), None)
-    if shared is None and not offers.certain and any(s.strategy for s in offers.shares.values()):
-        renamed = all(r.endswith(".shared") for r in offers.shares)
-        shared = f"{item.value}-SHARED" if not renamed and not item.value.endswith("-SHARED") else None
-    if shared is not None:
+    product = f"{item.value}-SHARED"
+    certain = product in offers.products
+    unnamed = not offers.products and GPU in offers.shares and not item.value.endswith("-SHARED")
+    if certain or unnamed:
         path = (*(pod_path(document) or ()), "nodeSelector", label)
-        yield document.found("GF619", path, item, value=item.value, product=shared)
+        yield document.found("GF619", path, item, value=item.value, product=product)

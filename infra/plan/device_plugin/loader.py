@@ -74,7 +74,7 @@ class _Loader:
 
     def fault(self, path: PathParts, item: Item, reason: str, allowed: tuple[str, ...] = ()) -> None:
         value = _shown(item)
-        near = closest_match(value, allowed) if allowed else None
+        near = allowed[0] if len(allowed) == 1 else closest_match(value, allowed) if allowed else None
         self.out.faults.append(Fault("parse", join_path(path), item.key_line or item.line or None, value, reason, near))
 
     def unused(self, kind: Kind, path: PathParts, item: Item, reason: str, closest: str | None = None) -> None:

@@ -1,0 +1,133 @@
+"""`gpufleet lint` as a command: paths, options, exit codes, output."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.cli.main import main
+from tests.unit.lint.told import GPU4, config_map, limits, pod
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["lint", *words])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_a_folder_is_one_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "cm.yaml").write_text(config_map(GPU4))
+    (tmp_path / "pod.yml").write_text(pod(limits(number=2) + "args: [--gpu-memory-fraction=0.1]\n"))
+    (tmp_path / "notes.txt").write_text("a: [")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "x.yaml").write_text("a: [")
+    code, out, _ = run(capsys, str(tmp_path))
+    assert code == 1
+    assert "GF601" in out and "pod.yml:11" in out and "GF501" not in out
+
+
+def test_warnings_alone_do_not_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(GPU4.replace("4", "64"))
+    code, out, _ = run(capsys, str(file))
+    assert (code, out.splitlines()[-1]) == (0, "1 warning")
+
+
+def test_what_a_node_will_offer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "c.yaml"
+    text = GPU4.replace("nvidia.com/gpu", "nvidia.com/mig-1g.10gb").replace("replicas: 4", "replicas: 2")
+    file.write_text(text + "flags: {migStrategy: mixed}\n")
+    words = (str(file), "--gpus", "4xA100-80GB", "--mig", "7x1g.10gb", "--strategy", "mixed")
+    code, out, _ = run(capsys, *words)
+    assert code == 0 and "offers:  nvidia.com/mig-1g.10gb: 56" in out
+    assert "gpu.product" not in out  # two models carry that short name
+    code, out, _ = run(capsys, *words, "--json")
+    (row,) = json.loads(out)["advertised"]
+    assert row["capacity"] == {"nvidia.com/mig-1g.10gb": 56}
+    assert row["labels"]["mig-1g.10gb.replicas"] == "2" and row["labels"]["gpu.memory"] == "81920"
+    code, out, _ = run(capsys, str(file))
+    assert "With --gpus" in out
+
+
+def test_json_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(GPU4.replace("sharing:", "sharring:"))
+    code, out, _ = run(capsys, str(file), "--json")
+    document = json.loads(out)
+    assert (code, document["ok"]) == (1, False)
+    (found,) = document["findings"]
+    assert (found["code"], found["file"], found["line"], found["closest"]) == ("GF513", str(file), 2, "sharing")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["no-such-file"], "No such file"),
+        (["FILE", "--gpus", "4xA100-80G"], "did you mean"),
+        (["FILE", "--gpus", "many"], "not of the form"),
+        (["FILE", "--gpus", "1xT4", "--mig", "7x1g.5gb"], "has no MIG profile"),
+        (["FILE", "--gpus", "1xA100-80GB", "--mig", "7x1g.5gb"], "1g.10gb"),
+        (["FILE", "--mig", "7x1g.5gb"], "--mig needs --gpus"),
+        (["FILE", "--env", "X"], "NAME=VALUE"),
+        (["FILE", "--driver", "new"], "not a version"),
+        (["FILE", "--taint", "sku=gpu"], "effect is missing"),
+        (["FILE", "--stack-file", "no-such"], "No such file"),
+        (["EMPTY"], "has no .yaml"),
+    ],
+)
+def test_wrong_usage(words: list[str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, empty = tmp_path / "c.yaml", tmp_path / "empty"
+    file.write_text(GPU4)
+    empty.mkdir()
+    places = {"FILE": str(file), "EMPTY": str(empty)}
+    code, out, err = run(capsys, *(places.get(w, w) for w in words))
+    assert (code, out) == (2, "")
+    assert why in err and "Traceback" not in err
+
+
+def test_files_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_bytes(b"version: v1\n\xff")
+    code, out, _ = run(capsys, str(file))
+    assert code == 1 and "GF500" in out
+
+
+def test_kind_by_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("anything: 1\n")
+    assert "GF502" in run(capsys, str(file))[1]
+    assert "GF513" in run(capsys, str(file), "--as", "config")[1]
+
+
+def test_nodes_of_a_stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stack = tmp_path / "Pulumi.x.yaml"
+    stack.write_text(
+        "config:\n"
+        '  gpufleet:cluster: {kind: aks, name: v, location: eastus, version: "1.36", '
+        "systemPool: {vmSize: Standard_D4s_v5}}\n"
+        "  gpufleet:pools:\n"
+        "    - {name: t4, vmSize: Standard_NC4as_T4_v3, driver: aks, count: 1, taints: ['sku=gpu:NoSchedule']}\n"
+        "  gpufleet:stack: {kind: plugin}\n"
+    )
+    file, work = tmp_path / "c.yaml", tmp_path / "w.yaml"
+    file.write_text(GPU4)
+    work.write_text(pod(limits() + "args: [--gpu-memory-fraction=0.1]\n"))
+    code, out, err = run(capsys, str(file), str(work), "--stack-file", str(stack))
+    assert "t4" in out and "nvidia.com/gpu: 4" in out, err
+    assert code == 1 and "GF620" in out
+    assert run(capsys, str(file), "--stack-file", str(stack), "--pool", "nope")[0] == 2
+
+
+def test_start_up_imports_no_provider(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(GPU4)
+    code = (
+        f"import sys; from infra.cli.main import main; main(['lint', {str(file)!r}, '--gpus', '1xT4']); "
+        "print([m for m in sys.modules if m.split('.')[0] in ('pulumi', 'pulumi_kubernetes', 'pulumi_azure_native', "
+        "'kubernetes', 'pydantic')])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.splitlines()[-1] == "[]"
