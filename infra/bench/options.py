@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from infra.bench import plot, report
 from infra.bench.plan import COMMAND, METHODS, MIG, TIME_SLICES, TIME_SLICING, WORKLOADS, Run
 from infra.bench.runner import Bench
+from infra.bench.series import Series, collect
 from infra.bench.settings import SettingsError, require
 
 
@@ -32,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines (default: standard output)")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="needs matplotlib (extra 'bench')")
     parser.add_argument("--from", dest="source", type=Path, nargs="+", metavar="FILE", help="report earlier lines")
-    parser.add_argument("command", nargs="*", help="the command for workload 'command', after --")
+    parser.add_argument("program", nargs="*", metavar="COMMAND", help="the command for workload 'command', after --")
 
 
 def parse_counts(text: str) -> tuple[int, ...]:
@@ -56,7 +58,7 @@ def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
     """The run that the arguments ask for, and every problem in them."""
     problems: list[str] = []
     workloads = _names(args.workload, WORKLOADS, "workload", problems)
-    if args.command and COMMAND not in workloads:
+    if args.program and COMMAND not in workloads:
         workloads = (COMMAND,)
     methods = _names(args.method, METHODS, "method", problems)
     slices = _names(args.time_slice or "", TIME_SLICES, "time slice", problems)
@@ -65,7 +67,7 @@ def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
     except ValueError as error:
         processes = (1,)
         problems.append(f"--processes '{args.processes}': {error}")
-    if COMMAND in workloads and not args.command:
+    if COMMAND in workloads and not args.program:
         problems.append("workload 'command' needs the command after '--'")
     if args.repetitions < 1 or args.window <= 0 or args.warm_up < 0:
         problems.append("--repetitions and --window must be above 0, --warm-up not below")
@@ -82,10 +84,26 @@ def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
     run = Run(
         workloads=workloads, methods=methods, processes=processes, repetitions=args.repetitions, window=args.window,
         warm_up=args.warm_up, backend=args.backend, fresh=args.fresh, time_limit=args.time_limit, gpu=args.gpu,
-        command=tuple(args.command), step_pattern=args.step_pattern, time_slices=slices, mig_profile=args.mig,
+        command=tuple(args.program), step_pattern=args.step_pattern, time_slices=slices, mig_profile=args.mig,
         allow_settings=args.allow_settings,
     )  # fmt: skip
     return run, problems
+
+
+def to_words(args: argparse.Namespace) -> list[str]:
+    """The words that make another bench measure the same; every option is spelled out, so a newer default is no
+    surprise. Options about files stay behind."""
+    words = ["--workload", args.workload, "--method", args.method, "--processes", args.processes]
+    words += ["--repetitions", str(args.repetitions), "--window", f"{args.window:g}", "--warm-up", f"{args.warm_up:g}"]
+    words += ["--backend", args.backend]
+    words += ["--fresh"] if args.fresh else []
+    for option, value in (
+        ("--time-limit", args.time_limit),
+        ("--gpu", args.gpu),
+        ("--step-pattern", args.step_pattern),
+    ):
+        words += [] if value is None else [option, f"{value:g}" if isinstance(value, float) else value]
+    return [*words, "--", *args.program] if args.program else words
 
 
 def read_lines(paths: list[Path]) -> list[dict[str, Any]]:
@@ -144,13 +162,16 @@ def execute(args: argparse.Namespace, out: IO[str] | None = None) -> int:
     return max(_report(rows, args.plot, out if stream else sys.stderr), 1 if bench.failures else 0)
 
 
-def _report(rows: list[dict[str, Any]], picture: Path | None, out: IO[str]) -> int:
-    series = report.collect(rows)
+def _report(rows: list[dict[str, Any]], path: Path | None, out: IO[str]) -> int:
+    series = collect(rows)
     print(report.table(series, rows), file=out)
-    if picture is None:
-        return 0
+    return 0 if path is None else picture(series, path, report.title(rows))
+
+
+def picture(series: Sequence[Series], path: Path, title: str) -> int:
+    """Draw the plot; 1 with a message where that is not possible."""
     try:
-        plot.draw(series, picture, title=report.title(rows))
+        plot.draw(series, path, title)
     except plot.PlotError as error:
         print(f"gpufleet bench: no plot: {error}", file=sys.stderr)
         return 1

@@ -47,6 +47,27 @@ class Sizes:
     batch: int = 32
 
 
+def describe(workload: str, backend: str, sizes: Sizes) -> str:
+    """What one process of a series did, in words."""
+    s = sizes
+    if workload == COMMAND:
+        return "the user's own command"
+    if backend == "torch":
+        layers = f"{s.layers} layers, hidden {s.hidden}, {s.heads} heads"
+        return {
+            TRAINING: f"bf16 transformer encoder ({layers}), {s.batch} x {s.tokens} tokens, AdamW, two steps in flight",
+            INFERENCE: "BERT-base-size encoder, bf16, batch 1, 128 tokens, eager, one request after the other",
+            NOTEBOOK: f"bf16 matrix products of about {s.cell_ms:g} ms, then on average {s.think_ms:g} ms idle",
+            COPY: f"{s.copies} device copies of {s.copy_mib} MiB per step, two steps in flight",
+        }[workload]
+    return {
+        TRAINING: f"{s.training_launches} FMA kernels of {s.launch_ms:g} ms per step, two steps in flight",
+        INFERENCE: f"{s.chain_kernels} small kernels of {s.chain_kernel_us:g} us, then {s.host_ms:g} ms host time",
+        NOTEBOOK: f"FMA kernels of {s.cell_ms:g} ms together, then on average {s.think_ms:g} ms idle",
+        COPY: f"{s.copies} copy kernels of {s.copy_mib} MiB per step, two steps in flight",
+    }[workload]
+
+
 @dataclass(frozen=True)
 class Run:
     """One request to measure. Times in seconds."""

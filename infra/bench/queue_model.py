@@ -13,6 +13,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+_PLAIN = 1e-2  # weight of "efficiency near 1" beside the misfit
+
 
 @dataclass(frozen=True)
 class QueueModel:
@@ -41,6 +43,8 @@ class QueueModel:
 def fit(points: Mapping[int, float]) -> QueueModel | None:
     """Least squares of the relative error. ``points``: processes -> steps per second in total.
 
+    Where the points leave open how a step divides into host and GPU time (a saturating job's do), the division with
+    the efficiency nearest to 1 is taken.
     None without the point n = 1 (it fixes service + host) or with fewer than three points.
     """
     if len(points) < 3 or points.get(1, 0) <= 0 or min(points.values()) <= 0:
@@ -49,7 +53,8 @@ def fit(points: Mapping[int, float]) -> QueueModel | None:
 
     def error(busy: float, log_efficiency: float) -> float:
         model = QueueModel(busy * cycle, (1 - busy) * cycle, math.exp(log_efficiency))
-        return sum((model.throughput(n) / rate - 1) ** 2 for n, rate in points.items())
+        misfit = sum((model.throughput(n) / rate - 1) ** 2 for n, rate in points.items())
+        return misfit + _PLAIN * log_efficiency**2
 
     busy, log_efficiency, busy_step, log_step = 0.5, 0.5, 0.05, 0.15
     for _ in range(7):  # a grid around the best point, three times finer each round

@@ -32,6 +32,17 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     return ordered[min(len(ordered), max(1, math.ceil(share * len(ordered)))) - 1]
 
 
+def middle_spread(values: Sequence[float]) -> float:
+    """Interquartile range / median: what repetitions differ by when single disturbed ones are left out.
+
+    Fewer than four values have no inner half: then the same as ``spread``.
+    """
+    if len(values) < 4:
+        return spread(values)
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return (high - low) / middle if middle else 0.0
+
+
 def spread(values: Sequence[float]) -> float:
     """(largest - smallest) / median: 0.02 means that repetitions differ by 2 %."""
     middle = statistics.median(values)

@@ -1,0 +1,140 @@
+"""A bench's lines as rows of a catalogue table, and back. Pure functions.
+
+Two tables: ``*_runs`` (GPU, driver and machine of one run) and ``*_series`` (points of one workload, backend and
+method). A run begins at each ``conditions`` line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from infra.bench.series import Measured, Series, collect
+
+Row = dict[str, Any]
+_WIDTH = 118
+
+
+def to_tables(lines: Iterable[Mapping[str, Any]], name: str, gpu: str) -> dict[str, list[Row]]:
+    """Tables ``NAME_runs`` and ``NAME_series``; ``gpu`` is the catalogue's id of the GPU model."""
+    runs: list[list[Mapping[str, Any]]] = []
+    for line in lines:
+        if line["kind"] == "conditions":
+            runs.append([])
+        if runs:
+            runs[-1].append(line)
+    run_rows, series_rows = [], []
+    for number, run in enumerate(runs, 1):
+        run_id = f"{name}-{number}"
+        series = collect(run)
+        run_rows.append(_run_row(run_id, gpu, run[0], series))
+        series_rows += [_series_row(run_id, one, str(run[0]["date"]), f"{name}_runs") for one in series]
+    return {f"{name}_runs": run_rows, f"{name}_series": series_rows}
+
+
+def _run_row(run_id: str, gpu: str, conditions: Mapping[str, Any], series: list[Series]) -> Row:
+    state = conditions["gpu_state"]
+    torch = next((one.device["torch"] for one in series if "torch" in one.device), None)
+    kernel = ".".join(str(conditions["kernel"]).split("-")[0].split(".")[:2])
+    row = {
+        "id": run_id,
+        "gpu": gpu,
+        "driver": state.get("driver_version"),
+        "memory": state.get("memory.total"),
+        "compute_mode": state.get("compute_mode"),
+        "mig_mode": state.get("mig.mode.current"),
+        "time_slice": state.get("time_slice"),
+        "persistence_mode": state.get("persistence_mode"),
+        "power_limit": state.get("power.limit"),
+        "host": f"{conditions['cpus']} CPUs ({conditions['machine']}), Linux {kernel}",
+        "python": conditions["python"],
+        "torch": torch,
+    }
+    known = {key: value for key, value in row.items() if value is not None}
+    return {**known, "source": "BENCH", "as_of": conditions["date"]}
+
+
+def _series_row(run_id: str, one: Series, date: str, source: str) -> Row:
+    words = [run_id, one.workload, one.backend, one.method, one.setting]
+    row: Row = {
+        "id": " ".join(word for word in words if word),
+        "run": run_id,
+        "workload": one.workload,
+        "backend": one.backend,
+        "method": one.method,
+        "conditions": one.conditions,
+        "unit": one.unit,
+        "points": [_point(p) for p in one.points],
+    }
+    if one.setting:
+        row["setting"] = one.setting
+    if one.memory_mib is not None:
+        row["memory_mib_per_process"] = round(one.memory_mib)
+    if one.model and one.model_error is not None:
+        row["model"] = {
+            "service_ms": round(one.model.service * 1e3, 3),
+            "host_ms": round(one.model.host * 1e3, 3),
+            "efficiency": round(one.model.efficiency, 3),
+            "largest_error": round(one.model_error, 3),
+        }
+    return {**row, "source": source, "as_of": date}
+
+
+def _point(p: Measured) -> Row:
+    return {
+        "n": p.n,
+        "total": _short(p.total),
+        "spread": round(p.spread, 3),
+        "least": _short(p.least),
+        "most": _short(p.most),
+        "p50_ms": _short(p.p50_ms),
+        "p99_ms": _short(p.p99_ms),
+        "samples": p.samples,
+        "totals": [_short(value) for value in p.totals],
+    }
+
+
+def _short(value: float | None) -> float | None:
+    """Four significant digits: finer than any spread."""
+    return None if value is None else float(f"{value:.4g}")
+
+
+def as_yaml(tables: Mapping[str, list[Row]]) -> str:
+    """The tables as YAML: one line per field, a point on one or two lines."""
+    lines = []
+    for name, rows in tables.items():
+        lines.append(f"{name}:")
+        for row in rows:
+            for number, (key, value) in enumerate(row.items()):
+                start = "  - " if number == 0 else "    "
+                if key == "points":
+                    lines.append(f"{start}points:")
+                    lines += [line for point in value for line in _wrap(f"      - {_flow(point)}")]
+                else:
+                    lines += _wrap(f"{start}{key}: {_flow(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)  # JSON texts, numbers, lists and null are YAML
+
+
+def _wrap(line: str) -> list[str]:
+    before, mark, after = line.partition(", totals: ")
+    if len(line) <= _WIDTH or not mark:
+        return [line]
+    return [f"{before},", f"         totals: {after}"]
+
+
+def from_row(row: Mapping[str, Any]) -> Series:
+    """A series as the catalogue holds it. ``total`` and ``spread`` there follow from ``totals``, the repetitions."""
+    points = [
+        Measured(p["n"], tuple(p["totals"]), p["least"], p["most"], p["p50_ms"], p["p99_ms"], p["samples"])
+        for p in row["points"]
+    ]
+    one = Series(row["workload"], row["backend"], row["method"], row.get("setting", ""), row["unit"], points)
+    one.memory_mib, one.conditions = row.get("memory_mib_per_process"), row["conditions"]
+    return one

@@ -1,0 +1,105 @@
+"""`gpufleet bench`: measure how processes share one GPU, or print a Kubernetes Job that does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from infra.bench import options
+from infra.bench.job import JobOptions, manifests
+
+_LOCAL = ("output", "plot", "source", "from_catalogue", "catalogue")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Registers the sub-command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "bench", help="measure sharing on a GPU", description=__doc__
+    )
+    options.add_arguments(parser)
+    parser.add_argument("--from-catalogue", metavar="GPU", help="report the committed measurements of a GPU model")
+    parser.add_argument("--catalogue", metavar="NAME=GPU", help="with --from: print catalogue tables, e.g. h200=H200")
+    job = parser.add_argument_group("Kubernetes Job")
+    job.add_argument("--job", action="store_true", help="print the manifests of a Job with these options, run nothing")
+    job.add_argument("--image", default=JobOptions.image, help="any image with Python 3.11 or newer")
+    job.add_argument("--namespace", default=JobOptions.namespace)
+    job.add_argument("--name", default=JobOptions.name)
+    job.add_argument("--resource", default=JobOptions.resource, help="name of the GPU resource to ask for")
+    job.add_argument("--runtime-class")
+    job.add_argument("--node-selector", action="append", default=[], metavar="KEY=VALUE")
+    job.add_argument("--toleration", action="append", default=[], metavar="KEY[=VALUE]")
+    job.add_argument("--deadline", type=int, default=JobOptions.deadline_seconds, metavar="S")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0: all measured (or printed), 1: something failed, 2: wrong use."""
+    if args.job:
+        return _job(args)
+    if args.from_catalogue:
+        return _from_catalogue(args)
+    if args.catalogue:
+        return _catalogue(args)
+    return options.execute(args)
+
+
+def _fail(text: str) -> int:
+    print(f"gpufleet bench: {text}", file=sys.stderr)
+    return 2
+
+
+def _job(args: argparse.Namespace) -> int:
+    _, problems = options.to_run(args)
+    problems += [f"--{name.replace('_', '-')} has no place in a Job" for name in _LOCAL if getattr(args, name, None)]
+    problems += [f"--node-selector '{text}': KEY=VALUE" for text in args.node_selector if "=" not in text]
+    if args.allow_settings:
+        problems.append("--allow-settings has no place in a Job: its pod may not change a node's settings")
+    if problems:
+        return max(_fail(problem) for problem in problems)
+    import yaml
+
+    job = JobOptions(
+        image=args.image,
+        namespace=args.namespace,
+        name=args.name,
+        resource=args.resource,
+        runtime_class=args.runtime_class,
+        node_selector=dict(text.split("=", 1) for text in args.node_selector),
+        tolerations=args.toleration,
+        deadline_seconds=args.deadline,
+    )
+    print(yaml.safe_dump_all(manifests(job, options.to_words(args)), sort_keys=False), end="")
+    return 0
+
+
+def _from_catalogue(args: argparse.Namespace) -> int:
+    from infra.advise.measurements import best, measurements
+    from infra.bench import report
+
+    found = [m for m in measurements() if m.gpu.casefold() == args.from_catalogue.casefold()]
+    if not found:
+        known = ", ".join(sorted({m.gpu for m in measurements()}))
+        return _fail(f"no measurements of '{args.from_catalogue}'; there are some of: {known}")
+    chosen = best(found)
+    dates = sorted({m.date for m in chosen})
+    title = f"{chosen[0].gpu}, driver {', '.join(sorted({m.driver for m in chosen}))}, {' and '.join(dates)}"
+    series = [m.series for m in chosen]
+    for one in series:
+        one.fit()
+    print(report.table(series, [], title))
+    return options.picture(series, args.plot, title) if args.plot else 0
+
+
+def _catalogue(args: argparse.Namespace) -> int:
+    from infra.bench.table import as_yaml, to_tables
+
+    name, _, gpu = args.catalogue.partition("=")
+    if not args.source or not name or not gpu:
+        return _fail("--catalogue NAME=GPU needs --from FILE")
+    try:
+        lines = options.read_lines(args.source)
+    except (OSError, ValueError) as error:
+        return _fail(str(error))
+    print(as_yaml(to_tables(lines, name, gpu)), end="")
+    return 0
