@@ -1,4 +1,4 @@
-"""Fixtures of the host tests: sets of hosts that several tests share."""
+"""Fixtures of the host tests: they skip, with the precise reason, where this machine cannot run host twins."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+
 from twin.hosts import machine
-from twin.hosts.engine import HostTwin
+from twin.hosts.engine import HostTwin, ScenarioLike
 from twin.hosts.errors import UnavailableError
+
+StartHosts = Callable[..., HostTwin]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -21,30 +24,39 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def host_machine() -> None:
-    """Skip, with the precise reason, where this machine cannot run host twins."""
+    """Skip where this machine cannot run host twins, and say why."""
     try:
         machine.check()
-        machine.debian_sources("bookworm")
     except UnavailableError as error:
         pytest.skip(str(error))
 
 
-@pytest.fixture
-def start_hosts(
-    host_machine: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[int, Sequence[str]], HostTwin]]:
-    """Start hosts for one test: `start_hosts(count, scenarios)`; they are stopped when the test ends."""
-    running: list[HostTwin] = []
-
-    def start(count: int, scenarios: Sequence[str] = ()) -> HostTwin:
-        twin = HostTwin(tmp_path_factory.mktemp("hosts"))
+def _starter(folder: Callable[[], Path], running: list[HostTwin]) -> StartHosts:
+    def start(count: int, scenarios: Sequence[ScenarioLike] = (), nspawn_args: Sequence[str] = ()) -> HostTwin:
+        twin = HostTwin(folder())
         running.append(twin)
         try:
-            twin.start(count, scenarios)
+            twin.start(count, scenarios, nspawn_args)
         except UnavailableError as error:
             pytest.skip(str(error))
         return twin
 
-    yield start
+    return start
+
+
+@pytest.fixture
+def start_hosts(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartHosts]:
+    """`start_hosts(count, scenarios)` gives a running HostTwin; it is stopped when the test ends."""
+    running: list[HostTwin] = []
+    yield _starter(lambda: tmp_path_factory.mktemp("hosts"), running)
+    for twin in running:
+        twin.stop()
+
+
+@pytest.fixture(scope="module")
+def start_module_hosts(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartHosts]:
+    """As `start_hosts`, for hosts that the tests of one module share."""
+    running: list[HostTwin] = []
+    yield _starter(lambda: tmp_path_factory.mktemp("hosts"), running)
     for twin in running:
         twin.stop()

@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,16 @@ def module_dir() -> Path:
 
 
 def scenario() -> dict[str, Any]:
-    """Return the host's scenario, with every GPU resolved to its hardware facts."""
-    found: dict[str, Any] = json.loads((TWIN / "scenario.json").read_text())
+    """Return the host's scenario, with every GPU resolved to its hardware facts. Read it, do not change it."""
+    file = TWIN / "scenario.json"
+    facts = file.stat()
+    return _parsed(str(file), facts.st_mtime_ns, facts.st_size)
+
+
+@lru_cache(maxsize=1)
+def _parsed(file: str, changed_ns: int, size: int) -> dict[str, Any]:
+    """Parse the scenario once per change: a report asks for it many times."""
+    found: dict[str, Any] = json.loads(Path(file).read_text())
     return found
 
 
