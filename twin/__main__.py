@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kubernetes import client
+from urllib3.exceptions import HTTPError
 
 from twin import controlplane, nodes, processes, pulumi_home, toolchain
 from twin.controlplane import CHECKOUT, Layout
@@ -166,9 +167,8 @@ def down() -> int:
             say("Simulated hosts are left as they are; they go with: make hosts-down")
         else:
             shutil.rmtree(FOLDER)
-    say(
-        f"Ended {len(ran)} processes ({', '.join(sorted(set(ran))) or 'none ran'}). Removed what was in {_shown(FOLDER)}."
-    )
+    names = ", ".join(sorted(set(ran))) or "none ran"
+    say(f"Ended {len(ran)} processes ({names}). Removed what was in {_shown(FOLDER)}.")
     return 0
 
 
@@ -230,6 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\ntwin: interrupted; run the same command again, or: make down", file=sys.stderr, flush=True)
     except client.ApiException as error:
         print(f"twin: the API server answered {error.status} {error.reason}", file=sys.stderr, flush=True)
+    except HTTPError as error:
+        print(f"twin: the API server cannot be reached: {error}", file=sys.stderr, flush=True)
     except (TwinError, AssertionError, OSError) as error:
         print(f"twin: {error}", file=sys.stderr, flush=True)
     return 1

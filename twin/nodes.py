@@ -106,8 +106,17 @@ def declared(config: Mapping[str, Any], stack: str) -> list[Node]:
     """Return the nodes that a stack file of an existing cluster takes for granted; none for other clusters. Pure.
 
     Only what exists before `pulumi up` is simulated. Hosts named one by one get labels and taints from the stack; nodes
-    known by a selector have theirs already.
+    known by a selector have theirs already. Raises TwinError for pools that are not laid out as pools are.
     """
+    try:
+        return _declared(config, stack)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise TwinError(
+            f"the pools of stack {stack} cannot be read; what is wrong: gpufleet plan -s {stack}"
+        ) from error
+
+
+def _declared(config: Mapping[str, Any], stack: str) -> list[Node]:
     if (config.get("cluster") or {}).get("kind") != "existing":
         return []
     found = []

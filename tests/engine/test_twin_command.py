@@ -7,11 +7,12 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -170,15 +171,28 @@ def test_two_checkouts_side_by_side(checkout: Callable[[str], Checkout]) -> None
     assert both[1].run("status").returncode == 0
 
 
+class Stranger(BaseHTTPRequestHandler):
+    """Somebody else's server, which says that all is well, as another twin's would."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
 def test_a_port_that_somebody_took_meanwhile(checkout: Callable[[str], Checkout]) -> None:
     here = checkout("here")
     here.up("--no-deploy")
     before = here.pids()
-    processes.stop([processes.read(here.layout.run)["scheduler"]])
-    port = controlplane.state(here.layout)["ports"]["scheduler"]
-    with socket.create_server(("127.0.0.1", port)):
+    processes.stop([processes.read(here.layout.run)["kwok"]])
+    port = controlplane.state(here.layout)["ports"]["kwok"]
+    with HTTPServer(("127.0.0.1", port), Stranger) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         here.up("--no-deploy")
-    assert controlplane.state(here.layout)["ports"]["scheduler"] != port
+        server.shutdown()
+    assert controlplane.state(here.layout)["ports"]["kwok"] != port
     assert set(here.pids()) == set(controlplane.ORDER)
     assert not set(before.values()) & set(here.pids().values())
 
