@@ -135,6 +135,12 @@ def test_a_node_offers_no_gpu_before_a_plugin_runs_on_it() -> None:
     assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "gpu01"
 
 
+@pytest.mark.parametrize("pools", [{"name": "a"}, ["a"], [{"name": "a", "hosts": ["gpu01"]}], [{"hosts": {"a": 3}}]])
+def test_pools_that_are_laid_out_wrongly_lead_to_the_plan(pools: object) -> None:
+    with pytest.raises(TwinError, match="gpufleet plan -s lab"):
+        nodes.declared({"cluster": {"kind": "existing"}, "pools": pools}, "lab")
+
+
 @pytest.mark.parametrize("text", ["sku=gpu", "sku=gpu:Never", ":NoSchedule", ""])
 def test_a_taint_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(TwinError, match="not a taint"):
