@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.config.consequences import without_consequences
 from infra.config.diagnostics import Diagnostic, Severity, acknowledge, errors
 from infra.config.model import Stack
 from infra.config.references import check_references
-from infra.config.source import Source, from_engine, known_sections, read_file, split_path
+from infra.config.source import Source, from_engine, known_sections, read_file
 from infra.config.validate import validate
 from infra.plan.compile import Plan, check, compile_plan
 
@@ -33,36 +34,22 @@ def compile_source(name: str, source: Source, read: list[Diagnostic]) -> Compile
     """Checks everything and plans what can be planned. Never raises on bad input."""
     source, unknown = known_sections(source)
     loaded = validate(source, [*read, *unknown])
-    found = list(loaded.found) + check_references(source)
+    rules = check_references(source)
     if loaded.stack is not None:
-        found += [loaded.place(d) for d in check(loaded.stack)]
+        rules += [loaded.place(d) for d in check(loaded.stack)]
     acknowledged = loaded.stack.acknowledge if loaded.stack else {}
-    found = acknowledge(_in_order(_without_consequences(found)), acknowledged)
+    found = acknowledge(_in_order(without_consequences(loaded.found, rules, source.data)), acknowledged)
     if errors(found) or loaded.stack is None or not loaded.complete:
         return Compiled(name, None, None, tuple(found))
     told = tuple(d for d in found if d.severity is not Severity.ERROR)
     return Compiled(name, loaded.stack, compile_plan(name, loaded.stack, told), tuple(found))
 
 
-#: A value with one of these was not read at all: what else is said about it would only follow from that.
-_UNREAD = ("GF004", "GF006", "GF007", "GF008")
-
-
-def _without_consequences(found: list[Diagnostic]) -> list[Diagnostic]:
-    unread = {split_path(d.path) for d in found if d.code in _UNREAD}
-
-    def follows(d: Diagnostic) -> bool:
-        path = split_path(d.path)
-        return path in unread or (d.code == "GF102" and path[:-1] in unread)
-
-    return [d for d in found if d.code in _UNREAD or not follows(d)]
-
-
 def _in_order(found: list[Diagnostic]) -> list[Diagnostic]:
     """Errors first, each kind in the order of the file; what is said twice is said once."""
     rank = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
-    unique = {(d.code, d.path, d.value): d for d in reversed(found)}
-    kept = [d for d in found if unique.get((d.code, d.path, d.value)) is d]
+    unique = {(d.code, d.path, d.value, d.reason): d for d in reversed(found)}
+    kept = [d for d in found if unique.get((d.code, d.path, d.value, d.reason)) is d]
     return sorted(kept, key=lambda d: (rank[d.severity], d.line or 0))
 
 

@@ -7,13 +7,12 @@ what is allowed, details.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -21,6 +20,7 @@ import yaml
 #: Packages that bring a `codes.yaml`; each owns a range of numbers.
 CODE_TABLES = ("infra.config", "infra.lint", "infra.inventory")
 
+_ROOT = Path(__file__).resolve().parents[2]
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 SHOWN_CHARS = 120
 
@@ -79,11 +79,10 @@ def codes() -> Mapping[str, Code]:
     """
     table: dict[str, Code] = {}
     for package in CODE_TABLES:
-        try:
-            text = resources.files(package).joinpath("codes.yaml").read_text(encoding="utf-8")
-        except (ModuleNotFoundError, FileNotFoundError):
+        path = _ROOT.joinpath(*package.split("."), "codes.yaml")
+        if not path.is_file():
             continue
-        for code, row in yaml.load(text, Loader=_LOADER).items():
+        for code, row in yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER).items():
             if code in table:
                 raise ValueError(f"code {code} stands in two tables")
             table[code] = Code(
@@ -104,6 +103,8 @@ def closest_match(value: object, allowed: Iterable[str]) -> str | None:
 
     def plain(word: str) -> str:
         return word.lower().replace("_", "").replace("-", "").replace(" ", "")
+
+    import difflib  # only where something is wrong
 
     by_plain = {plain(word): word for word in allowed}
     found = difflib.get_close_matches(plain(str(value)), by_plain, n=1, cutoff=0.6)
@@ -139,7 +140,7 @@ def diagnostic(
         remedy=row.remedy.format(**fill),
         value=shown,
         allowed=options,
-        closest=closest_match(value, options) if value is not _UNSET and options else None,
+        closest=closest_match(value, options) if value not in (_UNSET, None) and options else None,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from infra.config.diagnostics import Diagnostic, Severity, closest_match, codes, diagnostic
-from infra.config.source import SecretText, Source, join_path
+from infra.config.diagnostics import Diagnostic, Severity, codes, diagnostic
+from infra.config.source import SECRET_SECTIONS, SecretText, Source, join_path
 
 
 def _items(value: Any) -> list[tuple[int, dict[str, Any]]]:
@@ -53,14 +53,13 @@ def check_references(source: Source) -> list[Diagnostic]:
         for path, name in _repeated((f"teams[{i}].{key}", t.get(key)) for i, t in teams):
             found.append(diagnostic("GF108", path, value=name, why=what))
 
-    used: set[str | None] = set()
+    used: set[str] = set()
     for i, pool in pools:
         profile = pool.get("sharing")
         if not isinstance(profile, str):
             continue
         used.add(profile)
         if profile not in sharing:
-            used.add(closest_match(profile, sharing))  # what was meant is not unused as well
             found.append(
                 diagnostic(
                     "GF109",
@@ -94,9 +93,12 @@ def check_references(source: Source) -> list[Diagnostic]:
 
 
 def _secrets(data: Any) -> Iterator[Diagnostic]:
+    for section, value in data.items():
+        if isinstance(value, SecretText) and section not in SECRET_SECTIONS:
+            yield diagnostic("GF008", section, allowed=SECRET_SECTIONS)
     cluster = data.get("cluster")
     ref = cluster.get("kubeconfig") if isinstance(cluster, dict) else None
-    wanted = isinstance(ref, dict) and ref.get("secret") is True
+    wanted = isinstance(ref, dict) and ref.get("secret") is True and "path" not in ref
     given = "kubeconfig" in data
     if given and not isinstance(data["kubeconfig"], SecretText):
         yield diagnostic("GF007", "kubeconfig")

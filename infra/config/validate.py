@@ -1,6 +1,6 @@
 """From raw values to the frozen model, with every problem of shape found in one pass.
 
-Where values are wrong, they are reported and then left out, so that the rules of the plan can still look at the rest:
+Where values are wrong, they are reported and then repaired, so that the rules of the plan can still look at the rest:
 a stack file with ten errors shows all ten. A model made that way is marked incomplete and is never deployed.
 """
 
@@ -14,8 +14,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from infra.config.diagnostics import Diagnostic, closest_match, diagnostic
+from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.model import STACK_KINDS, Stack
+from infra.config.repair import at, guess_kind, repair
 from infra.config.source import PathParts, Source, join_path, split_path
 
 _ROUNDS = 8
@@ -35,12 +36,8 @@ class Loaded:
 
     def place(self, found: Diagnostic) -> Diagnostic:
         """Gives a diagnostic about the model its place in the file."""
-        parts = split_path(found.path)
-        if len(parts) > 1 and isinstance(parts[1], int) and parts[0] in self.positions:
-            kept = self.positions[str(parts[0])]
-            if parts[1] < len(kept):
-                found = replace(found, path=join_path((parts[0], kept[parts[1]], *parts[2:])))
-        return self.source.locate(found)
+        path = join_path(_in_file(split_path(found.path), self.positions))
+        return self.source.locate(replace(found, path=path))
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:
@@ -109,16 +106,7 @@ _TYPES = {
 _RANGES = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
 
 
-def _at(data: Any, path: PathParts) -> Any:
-    for part in path:
-        try:
-            data = data[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return data
-
-
-def _explain(error: Any, top: type[BaseModel], data: Any) -> Diagnostic:
+def _explain(error: Any, top: type[BaseModel]) -> Diagnostic:
     """One pydantic error as a diagnostic."""
     kind, ctx = error["type"], dict(error.get("ctx") or {})
     path, _ = _walk(top, error["loc"])
@@ -143,13 +131,8 @@ def _explain(error: Any, top: type[BaseModel], data: Any) -> Diagnostic:
         if kind == "union_tag_not_found":
             missing = diagnostic("GF102", inside, key=tag, why=f"`{tag}` decides which other keys are allowed.")
             return replace(missing, allowed=tuple(options))
-        return diagnostic(
-            "GF103",
-            inside,
-            value=ctx.get("tag", ""),
-            allowed=options,
-            why=f"`{tag}` decides which other keys are allowed.",
-        )
+        why = f"`{tag}` decides which other keys are allowed."
+        return diagnostic("GF103", inside, value=at(value, (tag,)), allowed=options, why=why)
     if kind in _RANGES:
         word = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}[_RANGES[kind]]
         return diagnostic("GF105", where, value=value, why=f"It is {word} {ctx[_RANGES[kind]]}.")
@@ -167,15 +150,6 @@ def _explain(error: Any, top: type[BaseModel], data: Any) -> Diagnostic:
     )
 
 
-def _explain_all(details: list[Any], top: type[BaseModel], data: Any) -> list[Diagnostic]:
-    """All errors, without those that only follow from another one of the same list."""
-    found = [_explain(e, top, data) for e in details]
-    misspelt = {
-        join_path((*split_path(d.path)[:-1], d.closest)) for d in found if d.code == "GF101" and d.closest is not None
-    }
-    return [d for d in found if not (d.code == "GF102" and d.path in misspelt)]
-
-
 def _union_tags(top: type[BaseModel], loc: PathParts) -> list[str]:
     here: Any = top
     for part in loc:
@@ -191,50 +165,74 @@ def _union_tags(top: type[BaseModel], loc: PathParts) -> list[str]:
     return sorted(t for m in _models(here) if (t := _tag(m)))
 
 
-def _remove(data: Any, top: type[BaseModel], error: Any) -> None:
-    """Leaves out what an error is about; list items become None and are dropped at the end of a round."""
-    path = _walk(top, error["loc"])[0]
-    if error["type"] == "GF110" and "." not in str((error.get("ctx") or {}).get("keys", ".")):
-        container = _at(data, path)
-        keys = [k.strip() for k in error["ctx"]["keys"].split(",")]
-        if isinstance(container, dict) and any(k in container for k in keys):
-            for key in keys:
-                container.pop(key, None)
-            return
-    if error["type"] == "union_tag_invalid":
-        discriminator = error["ctx"]["discriminator"].strip("'")
-        union = _at(data, path)
-        near = closest_match(error["ctx"]["tag"], _union_tags(top, error["loc"]))
-        if near is not None:
-            union[discriminator] = near
-            return
-    target = path[:-1] if error["type"] == "missing" else path
-    if not target:
-        return
-    parent = _at(data, target[:-1])
-    if isinstance(parent, dict) and target[-1] == "name" and len(target) == 3 and error["type"] != "missing":
-        parent["name"] = f"unnamed{target[1]}"  # the rest of the item can still be looked at
-    elif isinstance(parent, dict):
-        parent.pop(target[-1], None)
-    elif isinstance(parent, list) and isinstance(target[-1], int) and target[-1] < len(parent):
-        parent[target[-1]] = None
+def _keys(error: Any) -> tuple[str, ...]:
+    """The keys that a conflict is about."""
+    return tuple(k.strip() for k in str((error.get("ctx") or {}).get("keys", "")).split(","))
+
+
+def _follows(error: Any, found: Diagnostic, path: PathParts, known: set[PathParts]) -> bool:
+    """Whether an error of a later round is there only because of what was repaired before."""
+    if error["type"] != "GF110":
+        guessed = found.code == "GF101" and path[:-1] in known  # by a kind or strategy that is a guess
+        return guessed or path in known or split_path(found.path) in known
+    about = [(*path, *key.split(".")) for key in _keys(error)]
+    return any(place[: len(part)] == part for part in about for place in known)
+
+
+def _round(
+    data: dict[str, Any],
+    top: type[BaseModel],
+    failure: ValidationError,
+    positions: dict[str, list[int]],
+    known: set[PathParts],
+) -> list[Diagnostic]:
+    """Explains the errors of one validation, and repairs `data` so that the next one sees more."""
+    errors = [
+        (e, _walk(top, e["loc"])[0], _explain(e, top))
+        for e in failure.errors(include_url=False)
+        if not (e["type"] == "too_short" and len(e["input"]) > 0)  # its items are reported one by one
+    ]
+    missing = {path for e, path, _ in errors if e["type"] == "missing"}
+    meant = {path: (*path[:-1], d.closest) for _, path, d in errors if d.code == "GF101" and d.closest is not None}
+    misspelt = {path: right for path, right in meant.items() if right in missing}
+    found = []
+    for error, path, d in errors:
+        if path in misspelt.values():
+            continue  # the misspelt key is the one that is missing
+        here = _in_file(path, positions)
+        d = replace(d, path=join_path(_in_file(split_path(d.path), positions)))
+        if not _follows(error, d, here, known):
+            found.append(d)
+        if path in misspelt:
+            parent = at(data, path[:-1])
+            if isinstance(parent, dict) and path[-1] in parent:  # else what holds it was repaired already
+                parent[misspelt[path][-1]] = parent.pop(path[-1])
+            continue
+        known |= {here, split_path(d.path), *((*here, *key.split(".")) for key in _keys(error) if key)}
+        if error["type"] == "union_tag_invalid" and d.closest is not None:
+            repair(data, d.code, (*path, split_path(d.path)[-1]), word=d.closest)
+        else:
+            repair(data, error["type"], path, _keys(error), d.closest if error["type"] == "literal_error" else None)
+    _drop_empty(data, positions)
+    return found
+
+
+def _in_file(path: PathParts, positions: dict[str, list[int]]) -> PathParts:
+    """A path of the data as it is now, as a path of the file."""
+    if len(path) > 1 and isinstance(path[1], int) and path[0] in positions:
+        kept = positions[str(path[0])]
+        if path[1] < len(kept):
+            return (path[0], kept[path[1]], *path[2:])
+    return path
 
 
 def _drop_empty(data: Any, positions: dict[str, list[int]]) -> None:
-    for section, value in data.items():
-        if section in positions and isinstance(value, list):
+    for section in positions:
+        value = data.get(section)
+        if isinstance(value, list):
             kept = [i for i, item in enumerate(value) if item is not None]
             positions[section] = [positions[section][i] for i in kept]
             data[section] = [value[i] for i in kept]
-    _drop_inner(data)
-
-
-def _drop_inner(value: Any) -> None:
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for item in list(items):
-        if isinstance(item, list):
-            item[:] = [x for x in item if x is not None]
-        _drop_inner(item)
 
 
 def _kind(data: dict[str, Any]) -> tuple[str, list[Diagnostic]]:
@@ -243,9 +241,7 @@ def _kind(data: dict[str, Any]) -> tuple[str, list[Diagnostic]]:
     kind = cluster.get("kind") if isinstance(cluster, dict) else None
     if isinstance(kind, str) and kind in STACK_KINDS:
         return kind, []
-    pools = data.get("pools")
-    first = pools[0] if isinstance(pools, list) and pools else None
-    guess = "existing" if isinstance(first, dict) and "vmSize" not in first else "aks"
+    guess = guess_kind(data)
     if not isinstance(cluster, dict) or (kind is not None and not isinstance(kind, str)):
         return guess, []  # the model says it
     why = "It decides whether the stack makes a cluster or takes one on."
@@ -273,24 +269,12 @@ def validate(source: Source, read: list[Diagnostic]) -> Loaded:
     top = STACK_KINDS[kind]
     positions = {s: list(range(len(v))) for s in ("pools", "teams") if isinstance(v := data.get(s), list)}
     stack: Stack | None = None
-    reported = bool(found)
+    known = {split_path(d.path) for d in found}
     if not any(d.code in ("GF001", "GF002") for d in found):
-        for round_ in range(_ROUNDS):
+        for _ in range(_ROUNDS):
             try:
                 stack = top.model_validate(data)
                 break
             except ValidationError as failure:
-                details = [
-                    e
-                    for e in failure.errors(include_url=False)
-                    if not (e["type"] == "too_short" and len(e["input"]) > 0)  # its items are reported one by one
-                ]
-                if round_ == 0:
-                    found += _explain_all(details, top, data)
-                    reported = True
-                for e in details:
-                    _remove(data, top, e)
-                _drop_empty(data, positions)
-    loaded = Loaded(source, stack, (), positions, complete=not reported)
-    placed = tuple(source.locate(d) for d in found)
-    return replace(loaded, found=placed)
+                found += _round(data, top, failure, positions, known)
+    return Loaded(source, stack, tuple(source.locate(d) for d in found), positions, complete=not found)

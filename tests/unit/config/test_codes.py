@@ -14,7 +14,6 @@ from infra.config.diagnostics import (
     Severity,
     acknowledge,
     closest_match,
-    codes,
     diagnostic,
     errors,
     show,
@@ -57,7 +56,9 @@ def test_call_sites_fill_every_placeholder() -> None:
         **{c.code: the_one(compile_text(c.wrong), c.code) for c in TEXT_CASES},
     }.items():
         said = " ".join((found.message, found.reason, found.remedy))
-        names = {n for p in ("title", "reason", "remedy") for _, n, _, _ in string.Formatter().parse(ROWS[code][p]) if n}
+        names = {
+            n for p in ("title", "reason", "remedy") for _, n, _, _ in string.Formatter().parse(ROWS[code][p]) if n
+        }
         assert ("value" in names) <= (found.value is not None), code
         assert not re.search(r"\{[a-z_]+\}", said), (code, said)
 
