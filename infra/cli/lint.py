@@ -58,10 +58,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         files, unread = _files(args.paths)
         nodes = _nodes(args)
+        fixed = _fix(files, nodes) if args.fix else []
     except UsageError as error:
         print(f"gpufleet lint: {error}", file=sys.stderr)
         return EXIT_USAGE
-    fixed = _fix(files, nodes) if args.fix else []
     reports = [(name, lint(files, options)) for name, options in nodes]
     found = unread + list(dict.fromkeys(d for _, report in reports for d in report.found))
     if args.json:
@@ -195,11 +195,28 @@ def _fix(files: list[tuple[str, str]], nodes: list[tuple[str, Any]]) -> list[tup
         if name == STDIN:
             sys.stdout.write(result.text)
         elif result.done:
-            with Path(name).open("w", encoding="utf-8", newline="") as stream:
-                stream.write(result.text)
+            _write(Path(name), result.text)
         files[i] = (name, result.text)
         done += [(name, what) for what in result.done]
     return done
+
+
+def _write(path: Path, text: str) -> None:
+    """Replaces a file in one step, so that it is never half written.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    path = path.resolve()
+    fresh = path.with_name(f".{path.name}.gpufleet")
+    try:
+        mode = path.stat().st_mode
+        fresh.write_bytes(text.encode("utf-8"))
+        fresh.chmod(mode)
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise UsageError(f"{path}: {error.strerror}") from None
 
 
 def _labels(labels: Mapping[str, str] | None) -> dict[str, str] | None:

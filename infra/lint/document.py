@@ -35,12 +35,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Document:
-    """One document of a file. `shift` + the span of an item is its place in the text of the file."""
+    """One document of a file. `text` is the document alone, after as many line breaks as stand before it there."""
 
     file: str
     root: Item
     text: str
-    shift: int
     kind: Kind = Kind.UNKNOWN
     prefix: PathParts = ()
 
@@ -153,14 +152,14 @@ def parse(file: str, text: str) -> tuple[list[Document], list[Diagnostic]]:
     found: list[Diagnostic] = []
     for offset, part in split(text):
         lines = text.count("\n", 0, offset)
+        padded = "\n" * lines + part
         try:
-            root = read("\n" * lines + part).root
+            root = read(padded).root
         except YamlError as error:
-            # Offsets in padded texts stay those of the file: as many line breaks as the text before has.
             template = "{{" in part
             made = diagnostic("GF503", "") if template else diagnostic("GF501", "", why=str(error))
             found.append(replace(made, file=file, line=error.line or lines + 1))
             continue
         if root is not None:
-            documents.append(Document(file, root, text, offset - lines))
+            documents.append(Document(file, root, padded))
     return documents, found

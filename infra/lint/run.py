@@ -65,17 +65,11 @@ def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Re
 
 
 def _as_files(documents: list[Document], text: str) -> list[Document]:
-    """A file whose first document is a plugin configuration is one configuration, whatever follows it."""
+    """A file that begins with a plugin configuration is one configuration, unless Kubernetes objects follow it."""
     first = documents[0] if documents else None
-    if first is None or first.kind is not Kind.CONFIG:
-        return [replace(d, kind=Kind.UNKNOWN) if d.kind is Kind.CONFIG and not _alone(d) else d for d in documents]
-    if any(d.api_kind for d in documents[1:]):
+    if first is None or first.kind is not Kind.CONFIG or any(d.api_kind for d in documents[1:]):
         return documents
     return [replace(first, text=text)]
-
-
-def _alone(document: Document) -> bool:
-    return document.shift == 0
 
 
 def check_documents(run: Gathered, checked: list[Checked], options: Options) -> list[Diagnostic]:

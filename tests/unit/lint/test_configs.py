@@ -115,6 +115,13 @@ def test_a_list_from_kubectl_get() -> None:
     assert (found.line, found.path) == (12, "items[0].data.any.sharring")
 
 
+def test_a_configuration_beside_kubernetes_objects() -> None:
+    bad = GPU4.replace("sharing:", "sharring:")
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n"
+    assert (one("GF513", bad + "---\n" + secret).line, codes(bad + "---\n" + secret)) == (2, ["GF513"])
+    assert (one("GF513", secret + "---\n" + bad).line, codes(secret + "---\n" + bad)) == (6, ["GF513"])
+
+
 def test_two_documents_have_lines_of_the_file() -> None:
     text = config_map(GPU4) + "---\n" + config_map(GPU4.replace("nvidia.com/gpu", "nvidia.com/gpus"), name="other")
     assert text.splitlines()[one("GF518", text).line or 0].strip() == "replicas: 4"

@@ -90,6 +90,11 @@ def test_configuration_of_a_reader_gets_its_environment() -> None:
     assert "GF520" not in codes(values, config_map(text))
 
 
+def test_a_reader_with_a_mistyped_name_still_lends_its_environment() -> None:
+    text = GPU4.replace("version: v1\n", "version: v1\nflags: {migStrategy: mixed}\n")
+    assert {"GF520", "GF530"} <= set(codes(OPERATOR.format(name="tss", default="any"), config_map(text)))
+
+
 def test_nothing_else_is_made_of_other_config_maps() -> None:
     other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata:\n  key: value\n  n: '1'\n"
     assert told(other) == []
