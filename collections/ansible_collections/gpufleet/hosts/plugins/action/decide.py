@@ -17,6 +17,7 @@ from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
     mig,
     preflight,
     report,
+    runtimes,
     settings,
     toolkit,
     verify,
@@ -27,7 +28,8 @@ DOCUMENTATION = r"""
 module: decide
 short_description: Compare what the probe saw with what the variables and the catalogue want
 description:
-  - Reads the fact C(gpu_probe), the variables of the roles and the tables of C(gpu_catalog_dir); asks nothing of the host.
+  - Reads the fact C(gpu_probe), the variables of the roles and the tables of C(gpu_catalog_dir), nothing of
+    the host.
   - The plan holds what has to change and nothing else, so an empty plan is a host as wanted.
 options:
   subject:
@@ -35,7 +37,7 @@ options:
     type: str
     required: true
     choices: [preflight, driver, fabric, toolkit, runtime_check, kernels, mig, health, facts, verify]
-  before: {description: Effective configuration of containerd before a change, for runtime_check., type: str, default: ""}
+  before: {description: Effective configuration before a change (runtime_check)., type: str, default: ""}
   kernels: {description: Kernel packages before a change, for kernels., type: list, elements: str, default: []}
   healthy: {description: Whether the health check passed, for facts., type: bool, default: true}
 """
@@ -51,7 +53,7 @@ def _preflight(host: context.Context, _arguments: dict[str, Any]) -> dict[str, A
 
 
 def _runtime_check(host: context.Context, arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"problems": toolkit.verify_runtime(host, str(arguments.get("before", "")))}
+    return {"problems": runtimes.verify_runtime(host, str(arguments.get("before", "")))}
 
 
 def _kernels(host: context.Context, arguments: dict[str, Any]) -> dict[str, Any]:

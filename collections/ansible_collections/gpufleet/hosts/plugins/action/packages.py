@@ -36,7 +36,11 @@ class ActionModule(ActionBase):
         arguments = self._task.args
         install, remove = list(arguments.get("install", [])), list(arguments.get("remove", []))
         names = [self._spec(item, arguments["manager"]) for item in install]
-        result: dict[str, Any] = {"changed": bool(names or remove or arguments.get("repair")), "installed": names, "removed": remove}
+        result: dict[str, Any] = {
+            "changed": bool(names or remove or arguments.get("repair")),
+            "installed": names,
+            "removed": remove,
+        }
         if self._task.check_mode or not result["changed"]:
             return result
         for module, options in self._calls(arguments, names, remove):
@@ -81,8 +85,8 @@ class ActionModule(ActionBase):
             calls.append(("ansible.builtin.dnf", {"name": [f"@{stream}"], "state": "present", "lock_timeout": lock}))
         if names:
             options = {
-                "name": names, "state": "present", "update_cache": bool(arguments.get("update", True)), "lock_timeout": lock,
-                "allow_downgrade": True, "allowerasing": True,
+                "name": names, "state": "present", "update_cache": bool(arguments.get("update", True)),
+                "lock_timeout": lock, "allow_downgrade": True, "allowerasing": True,
             }  # fmt: skip
             calls.append(("ansible.builtin.dnf", options))
         if remove:

@@ -11,8 +11,8 @@ DOCUMENTATION = r"""
 name: units
 short_description: Bring several systemd units into a state
 description:
-  - Calls ansible.builtin.systemd_service for each unit. In check mode nothing is asked of systemd, because the package that
-    brings the unit may not be installed yet; what was decided is reported as the change.
+  - Calls ansible.builtin.systemd_service for each unit. In check mode nothing is asked of systemd, because the
+    package that brings the unit may not be installed yet; what was decided is reported as the change.
 options:
   units: {description: "Units with name and any of enabled, state, masked.", type: list, elements: dict, required: true}
   daemon_reload: {description: Read unit files first., type: bool, default: false}
@@ -34,7 +34,9 @@ class ActionModule(ActionBase):
         if self._task.check_mode:
             return result
         if reload:
-            answer = self._execute_module("ansible.builtin.systemd_service", {"daemon_reload": True}, task_vars=task_vars)
+            answer = self._execute_module(
+                "ansible.builtin.systemd_service", {"daemon_reload": True}, task_vars=task_vars
+            )
             if answer.get("failed"):
                 return {**answer, **result, "failed": True}
         for unit in units:

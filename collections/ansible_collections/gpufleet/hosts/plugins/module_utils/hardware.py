@@ -13,10 +13,24 @@ NVIDIA = "10de"
 _DISPLAY = "03"
 _BRIDGE = "0680"
 _SECURE_BOOT = "firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-# Modules that matter to a GPU host: NVIDIA's own, those that take the GPU away, and what a fourth-generation NVSwitch needs.
+# Modules that matter: NVIDIA's own, those that take the GPU away, and what a fourth-generation NVSwitch needs.
 MODULES_OF_INTEREST = frozenset(
-    "nvidia nvidia_uvm nvidia_modeset nvidia_drm nvidia_peermem nvidia_fs gdrdrv nouveau nova nova_core nova_drm"
-    " ib_umad mlx5_core vfio_pci".split()
+    [
+        "nvidia",
+        "nvidia_uvm",
+        "nvidia_modeset",
+        "nvidia_drm",
+        "nvidia_peermem",
+        "nvidia_fs",
+        "gdrdrv",
+        "nouveau",
+        "nova",
+        "nova_core",
+        "nova_drm",
+        "ib_umad",
+        "mlx5_core",
+        "vfio_pci",
+    ]
 )
 
 
@@ -66,7 +80,7 @@ def pci_devices(sys_root):
 
 
 def switch_management_ports(sys_root):
-    """InfiniBand devices whose vital product data names SW_MNG: a fourth-generation NVSwitch is managed through them."""
+    """InfiniBand devices whose vital product data names SW_MNG: ports that manage a fourth-generation NVSwitch."""
     base = os.path.join(sys_root, "class/infiniband")
     ports = []
     try:

@@ -16,6 +16,11 @@ _OF_INTEREST = re.compile(
 _RPM = "{http://linux.duke.edu/metadata/common}"
 
 
+def of_interest(name):
+    """Whether the roles may ask for a package of this name."""
+    return _OF_INTEREST.match(name) is not None
+
+
 def upstream(version):
     """580.95.05 of 580.95.05-0ubuntu1 and of 3:580.95.05-1.el9."""
     return re.split(r"[-~+]", version.rpartition(":")[2], maxsplit=1)[0]
@@ -23,7 +28,9 @@ def upstream(version):
 
 def newest(versions):
     """The highest of package versions, numbers compared as numbers."""
-    return max(versions, key=lambda v: [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in re.findall(r"\d+|[^\d.]+", v)])
+    return max(
+        versions, key=lambda v: [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in re.findall(r"\d+|[^\d.]+", v)]
+    )
 
 
 def parse_packages(text, wanted=None):
@@ -50,7 +57,7 @@ def parse_packages(text, wanted=None):
 
 
 def parse_primary(data):
-    """primary.xml of an rpm repository -> name -> "epoch:version-release" -> [] (rpm dependencies are exact by themselves)."""
+    """primary.xml of an rpm repository -> name -> "epoch:version-release" -> []; rpm's own dependencies are exact."""
     found = {}
     for _event, element in ElementTree.iterparse(data):
         if element.tag != _RPM + "package":
@@ -59,8 +66,8 @@ def parse_primary(data):
         version = element.find(_RPM + "version")
         if version is not None and _OF_INTEREST.match(name):
             epoch = version.get("epoch", "0")
-            full = "%s-%s" % (version.get("ver"), version.get("rel"))
-            found.setdefault(name, {})[full if epoch == "0" else "%s:%s" % (epoch, full)] = []
+            full = "{}-{}".format(version.get("ver"), version.get("rel"))
+            found.setdefault(name, {})[full if epoch == "0" else f"{epoch}:{full}"] = []
         element.clear()
     return found
 

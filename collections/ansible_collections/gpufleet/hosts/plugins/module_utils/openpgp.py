@@ -28,8 +28,8 @@ def keys(data):
                 digest = hashlib.sha1(b"\x99" + len(body).to_bytes(2, "big") + body).hexdigest().upper()
                 found.append({"fingerprint": digest, "hashes": []})
             elif tag == _SIGNATURE and found and body[:1] == b"\x04" and body[1] in _SELF_SIGNATURES:
-                if _issuer(body) in (None, found[-1]["fingerprint"][-16:]):
-                    found[-1]["hashes"].append(body[3])
+                own = _issuer(body) in (None, found[-1]["fingerprint"][-16:])
+                found[-1]["hashes"] += [body[3]] if own else []
     except (IndexError, ValueError):
         pass
     return [

@@ -29,7 +29,7 @@ def interesting(name):
 
 
 def manager(which):
-    """"apt", "dnf" or None; `which(name)` answers with a path or None."""
+    """ "apt", "dnf" or None; `which(name)` answers with a path or None."""
     if which("apt-get"):
         return APT_MANAGER
     return DNF_MANAGER if which("dnf") else None
@@ -45,7 +45,7 @@ def dpkg_packages(status):
     for stanza in status.split("\n\n"):
         fields = dict(re.findall(r"^(Package|Status|Version): (.*)$", stanza, re.M))
         name = fields.get("Package", "")
-        want, _error, state = (fields.get("Status", "").split() + ["", "", ""])[:3]
+        want, _error, state = ([*fields.get("Status", "").split(), "", "", ""])[:3]
         if state in ("", "not-installed", "config-files") or not interesting(name):
             continue
         found[name] = {"version": fields.get("Version", ""), "hold": want == "hold", "state": state}
@@ -70,7 +70,7 @@ def rpm_packages(listing, locks):
         name, _, rest = line.partition("\t")
         epoch, _, version = rest.partition("\t")
         if version and interesting(name):
-            full = version if epoch in ("(none)", "0") else "%s:%s" % (epoch, version)
+            full = version if epoch in ("(none)", "0") else f"{epoch}:{version}"
             found[name] = {"version": full, "hold": name in locked, "state": "installed"}
     return found
 
@@ -97,7 +97,7 @@ def _deb822(path, text):
             if line.startswith("#") or not line.strip():
                 continue
             if line[:1] in " \t":
-                fields[key] = "%s %s" % (fields.get(key, ""), line.strip())
+                fields[key] = "{} {}".format(fields.get(key, ""), line.strip())
             else:
                 key, _, value = line.partition(":")
                 key = key.strip().lower()
@@ -108,7 +108,10 @@ def _deb822(path, text):
         for uri in fields.get("uris", "").split():
             for suite in fields.get("suites", "").split():
                 yield {
-                    "file": path, "uri": uri, "suite": suite, "components": fields.get("components", "").split(),
+                    "file": path,
+                    "uri": uri,
+                    "suite": suite,
+                    "components": fields.get("components", "").split(),
                     "signed_by": None if not signed or "BEGIN PGP" in signed else signed,
                     "enabled": fields.get("enabled", "yes").lower() not in ("no", "false"),
                 }
@@ -120,8 +123,11 @@ def _one_line(path, text):
         if match:
             options = dict(o.split("=", 1) for o in (match.group(1) or "").split() if "=" in o)
             yield {
-                "file": path, "uri": match.group(2), "suite": match.group(3),
-                "components": match.group(4).partition("#")[0].split(), "signed_by": options.get("signed-by"),
+                "file": path,
+                "uri": match.group(2),
+                "suite": match.group(3),
+                "components": match.group(4).partition("#")[0].split(),
+                "signed_by": options.get("signed-by"),
                 "enabled": True,
             }
 

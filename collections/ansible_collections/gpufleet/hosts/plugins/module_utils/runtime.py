@@ -9,10 +9,19 @@ import time
 from .hardware import read_text
 
 SOCKETS = (
-    "/run/containerd/containerd.sock", "/run/docker.sock", "/run/crio/crio.sock", "/run/k3s/containerd/containerd.sock",
+    "/run/containerd/containerd.sock",
+    "/run/docker.sock",
+    "/run/crio/crio.sock",
+    "/run/k3s/containerd/containerd.sock",
 )
 UNIT_PROPERTIES = (
-    "Id", "LoadState", "ActiveState", "UnitFileState", "Result", "NeedDaemonReload", "StateChangeTimestampMonotonic",
+    "Id",
+    "LoadState",
+    "ActiveState",
+    "UnitFileState",
+    "Result",
+    "NeedDaemonReload",
+    "StateChangeTimestampMonotonic",
     "TimeoutStartUSec",
 )
 
@@ -26,7 +35,8 @@ def units(text, now_monotonic=None, now=None):
     """`systemctl show -p ...` of several units -> name -> {"load", "active", "enabled", "result", "reload", "since",
     "start_limit_us"}.
 
-    since is the start time in seconds of the epoch, 0 when the unit is not active. Units that do not exist are left out.
+    since is the start time in seconds of the epoch, 0 when the unit is not active. Units that do not exist
+    are left out.
     """
     if now_monotonic is None:
         now_monotonic = time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -74,8 +84,10 @@ def file_record(path, with_text=True, limit=262144):
         except UnicodeDecodeError:
             text = None
     return {
-        "sha256": hashlib.sha256(data).hexdigest(), "mode": "%04o" % (info.st_mode & 0o7777),
-        "mtime": round(info.st_mtime, 3), "text": text,
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "mode": "%04o" % (info.st_mode & 0o7777),
+        "mtime": round(info.st_mtime, 3),
+        "text": text,
     }
 
 

@@ -72,8 +72,9 @@ def _gpu(bus_id, rows):
         "mig_devices": sum(1 for path in rows if len(path) == 2 and path[0] == "MIG Device" and path[1] == "Index"),
         "ecc_current": get("ECC Mode", "Current"),
         "ecc_pending": get("ECC Mode", "Pending"),
-        "ecc_uncorrectable": int(sum(v for v in volatile if v is not None)) if any(
-            v is not None for v in volatile) else None,
+        "ecc_uncorrectable": int(sum(v for v in volatile if v is not None))
+        if any(v is not None for v in volatile)
+        else None,
         "remap_pending": get("Remapped Rows", "Pending") == "Yes",
         "remap_failed": get("Remapped Rows", "Remapping Failure Occurred") == "Yes",
         "power_limit_w": limit if limit is not None else number(power, "Power Limit"),

@@ -8,8 +8,8 @@ DOCUMENTATION = r"""
 module: initramfs
 short_description: Rebuild the initramfs images that are older than given files
 description:
-  - A blacklist that is not in the initramfs has no effect at boot. The rebuild is due while an image is older than one of
-    the files, so that a run that was interrupted between the two makes up for it.
+  - A blacklist that is not in the initramfs has no effect at boot. The rebuild is due while an image is older than
+    one of the files, so that a run that was interrupted between the two makes up for it.
 options:
   command:
     description: Program and arguments that rebuild all images.

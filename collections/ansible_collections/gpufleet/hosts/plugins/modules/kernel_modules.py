@@ -61,9 +61,10 @@ def main():
                 command = ["modprobe", flag, name] if flag else ["modprobe", name]
                 status, _out, err = module.run_command(command)
                 present = name in hardware.loaded_modules(root)
+                word = "unloaded" if flag else "loaded"
                 if status != 0 or present == bool(flag):
                     module.fail_json(
-                        msg="%s cannot be %s: %s" % (name, "unloaded" if flag else "loaded", err.strip() or "no reason"),
+                        msg="{} cannot be {}: {}".format(name, word, err.strip() or "no reason"),
                         holders=hardware.device_holders(), modules=hardware.loaded_modules(root),
                     )  # fmt: skip
     module.exit_json(changed=bool(unload or load), modules=unload + load)

@@ -85,13 +85,14 @@ def main():
         try:
             data = open_url(params["url"], timeout=20).read()
         except Exception as error:
-            module.fail_json(msg="the key cannot be fetched: %s" % error, url=params["url"])
+            module.fail_json(msg=f"the key cannot be fetched: {error}", url=params["url"])
     found = [key["fingerprint"] for key in openpgp.keys(data)]
     wrong = [f for f in found if params["fingerprints"] and not any(f.endswith(w) for w in params["fingerprints"])]
     if not found or wrong:
         module.fail_json(
-            msg="not the expected key: found %s, allowed %s" % (
-                ", ".join(found) or "none", ", ".join(params["fingerprints"]) or "any"),
+            msg="not the expected key: found {}, allowed {}".format(
+                ", ".join(found) or "none", ", ".join(params["fingerprints"]) or "any"
+            ),
             url=params["url"],
         )
     data = armoured(data)

@@ -100,8 +100,10 @@ class Probe:
             "system": self.system(manager),
             "kernel": dict(kernel, **self.kernel(kernel["release"])),
             "hardware": dict(
-                devices, switch_ports=hardware.switch_management_ports(self.params["sysfs_root"]),
-                nvswitch_devices=self.names("driver/nvidia-nvswitch/devices"), device_files=self.device_files(),
+                devices,
+                switch_ports=hardware.switch_management_ports(self.params["sysfs_root"]),
+                nvswitch_devices=self.names("driver/nvidia-nvswitch/devices"),
+                device_files=self.device_files(),
             ),
             "driver": driver,
             "runfile": self.runfile(manager),
@@ -120,7 +122,7 @@ class Probe:
 
     def system(self, manager):
         release = runtime.os_release(hardware.read_text("/etc/os-release"))
-        status = self.dpkg_status() if manager == "apt" else ""
+        status, exists = self.dpkg_status() if manager == "apt" else "", os.path.exists
         return {
             "id": release.get("id", ""), "version_id": release.get("version_id", ""),
             "name": release.get("pretty_name", ""), "architecture": platform.machine(),
@@ -128,7 +130,7 @@ class Probe:
             "sqv": self.which("sqv") is not None,
             "crypto_policy": os.path.exists("/etc/crypto-policies/back-ends/apt-sequoia.config"),
             "lock": packages.lock_holder("/var/lib/dpkg/lock-frontend") if manager == "apt" else 0,
-            "cloud_init_running": os.path.isdir("/run/cloud-init") and not os.path.exists("/run/cloud-init/result.json"),
+            "cloud_init_running": exists("/run/cloud-init") and not exists("/run/cloud-init/result.json"),
             "unfinished": packages.dpkg_unfinished(status), "free_mib": self.free_space(),
             "unattended_blacklist": packages.unattended_blacklist() if manager == "apt" else [],
             "in_cluster": os.path.exists("/var/lib/kubelet/config.yaml") or os.path.isdir("/var/lib/rancher"),
@@ -171,18 +173,18 @@ class Probe:
         _rc, gcc = self.command("gcc", "-dumpversion")
         built = [
             path for folder in ("updates/dkms", "extra", "weak-updates", "kernel/drivers/video", "kernel/nvidia*")
-            for path in glob.glob("/lib/modules/%s/%s/nvidia.ko*" % (release, folder))
+            for path in glob.glob(f"/lib/modules/{release}/{folder}/nvidia.ko*")
         ]  # fmt: skip
         return {
             "modules": modules, "secure_boot": boot, "mok": mok, "gcc": gcc.strip().partition(".")[0] or None,
-            "headers": os.path.isdir("/lib/modules/%s/build" % release), "module_file": built[0] if built else None,
+            "headers": os.path.isdir(f"/lib/modules/{release}/build"), "module_file": built[0] if built else None,
             "log": self.kernel_log(), "initramfs": self.initramfs(release),
             "initramfs_tool": self.which("update-initramfs") is not None or self.which("dracut") is not None,
         }  # fmt: skip
 
     def initramfs(self, release):
         """Path and time of the running kernel's initramfs, or None."""
-        for path in ("/boot/initrd.img-" + release, "/boot/initramfs-%s.img" % release):
+        for path in ("/boot/initrd.img-" + release, f"/boot/initramfs-{release}.img"):
             record = runtime.file_record(path, with_text=False, limit=0)
             if record:
                 return {"path": path, "mtime": record["mtime"]}
@@ -237,7 +239,12 @@ class Probe:
     def keyrings(self):
         """Keyring files that apt or dnf may trust, with the keys in them."""
         found = {}
-        for pattern in ("/etc/apt/trusted.gpg", "/etc/apt/trusted.gpg.d/*", "/usr/share/keyrings/*cuda*", *paths.KEYRINGS):
+        for pattern in (
+            "/etc/apt/trusted.gpg",
+            "/etc/apt/trusted.gpg.d/*",
+            "/usr/share/keyrings/*cuda*",
+            *paths.KEYRINGS,
+        ):
             for path in glob.glob(pattern):
                 try:
                     with open(path, "rb") as handle:
@@ -264,7 +271,9 @@ class Probe:
             "crio": self.which("crio") is not None,
             "nvidia_runtime": self.stat("/usr/bin/nvidia-container-runtime"),
             "nvidia_ctk": self.which("nvidia-ctk") is not None,
-            "drop_ins": {p: r for p in glob.glob("/etc/containerd/conf.d/*.toml") for r in [runtime.file_record(p)] if r},
+            "drop_ins": {
+                p: r for p in glob.glob("/etc/containerd/conf.d/*.toml") for r in [runtime.file_record(p)] if r
+            },
             "cdi_specs": [p for p in glob.glob("/etc/cdi/*") + glob.glob("/var/run/cdi/*") if self.is_gpu_spec(p)],
             "cri_runtimes": None,
         }

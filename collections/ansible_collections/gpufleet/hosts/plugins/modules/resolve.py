@@ -17,7 +17,7 @@ options:
     elements: dict
     default: []
   want:
-    description: Packages, each with name, version (upstream, may be empty), repository (empty means the host's own) and optional.
+    description: Packages, each with name, version (upstream or empty), repository (empty is the host's own), optional.
     type: list
     elements: dict
     required: true
@@ -80,17 +80,21 @@ class Resolver:
         """The index of an apt repository."""
         base = repository["url"].rstrip("/")
         if repository["suite"].endswith("/"):
-            folders = [base if repository["suite"] == "/" else "%s/%s" % (base, repository["suite"].strip("/"))]
+            folders = [base if repository["suite"] == "/" else "{}/{}".format(base, repository["suite"].strip("/"))]
         else:
             folders = [
-                "%s/dists/%s/%s/binary-%s" % (base, repository["suite"], component, repository["architecture"])
+                "{}/dists/{}/{}/binary-{}".format(base, repository["suite"], component, repository["architecture"])
                 for component in repository["components"]
             ]
         texts = []
         for folder in folders:
             before = len(self.errors)
-            for name, unpack in (("Packages.gz", gzip.decompress), ("Packages.xz", lzma.decompress), ("Packages", bytes)):
-                data = self.fetch("%s/%s" % (folder, name))
+            for name, unpack in (
+                ("Packages.gz", gzip.decompress),
+                ("Packages.xz", lzma.decompress),
+                ("Packages", bytes),
+            ):
+                data = self.fetch(f"{folder}/{name}")
                 if data is not None:
                     del self.errors[before:]
                     texts.append(unpack(data).decode("utf-8", "replace"))
@@ -107,7 +111,7 @@ class Resolver:
         if match is None:
             return {}
         path = match.group(1).decode()
-        data = self.fetch("%s/%s" % (base, path))
+        data = self.fetch(f"{base}/{path}")
         if data is None:
             return {}
         if path.endswith(".gz"):
@@ -120,7 +124,7 @@ class Resolver:
         return index.parse_primary(io.BytesIO(data))
 
     def native(self, names, levels=6):
-        """The package manager's own knowledge of packages and, for apt, of what they depend on; None when it has none."""
+        """The package manager's own knowledge: versions and, for apt, dependencies. None when it has none."""
         if self.module.get_bin_path("apt-cache"):
             if not glob.glob("/var/lib/apt/lists/*Packages*"):
                 return None
@@ -134,8 +138,8 @@ class Resolver:
                 _rc, text, _err = self.module.run_command(["apt-cache", "show", "--all-versions", *sorted(ask)])
                 part = index.parse_packages(text, wanted=ask)
                 found.update(part)
-                ask = {n for versions in part.values() for depends in versions.values() for group in depends for n in group
-                       if index._OF_INTEREST.match(n)}  # fmt: skip
+                groups = [group for versions in part.values() for depends in versions.values() for group in depends]
+                ask = {name for group in groups for name in group if index.of_interest(name)}
             return found
         if self.module.get_bin_path("dnf"):
             query = ["dnf", "-q", "repoquery", "--qf", "%{name}\t%{epoch}\t%{version}-%{release}\n", *sorted(names)]
@@ -145,7 +149,7 @@ class Resolver:
                 name, _tab, rest = line.partition("\t")
                 epoch, _tab, version = rest.partition("\t")
                 if version:
-                    found.setdefault(name, {})[version if epoch == "0" else "%s:%s" % (epoch, version)] = []
+                    found.setdefault(name, {})[version if epoch == "0" else f"{epoch}:{version}"] = []
             return found
         return None
 

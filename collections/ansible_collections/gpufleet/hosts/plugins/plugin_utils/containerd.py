@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-import os
+from pathlib import PurePosixPath
 from typing import Any
 
 from ..module_utils import paths
@@ -43,7 +43,7 @@ def default_runtime(document: dict[str, Any]) -> str:
 def imports_cover(document: dict[str, Any], path: str) -> bool:
     """Whether an imports pattern of the root file matches the path. Relative patterns count from the file's folder."""
     for pattern in document.get("imports", []) or []:
-        full = pattern if pattern.startswith("/") else os.path.join(os.path.dirname(paths.CONTAINERD_CONFIG), pattern)
+        full = pattern if pattern.startswith("/") else str(PurePosixPath(paths.CONTAINERD_CONFIG).parent / pattern)
         if fnmatch.fnmatch(path, full):
             return True
     return False
@@ -91,7 +91,7 @@ def edit(
 ) -> tuple[dict[str, str | None], str]:
     """({path: new text or None to remove}, why it cannot be done).
 
-    text: root file as it is, or what it is to be seeded with. drop_in: our drop-in as it is. dump: effective configuration.
+    text: root file, or what it is to be seeded with. drop_in: our drop-in as it is. dump: effective configuration.
     Nothing is written when the effective configuration has the runtime by somebody else's hand.
     """
     root, why = tomltext.parse(text)
@@ -161,13 +161,17 @@ def satisfied(effective: dict[str, Any], name: str, default: bool) -> bool:
 
 
 def unexpected(before: str, after: str, name: str) -> list[str]:
-    """Paths that differ between two effective configurations, runtime entries of ours and the default's name left out."""
+    """Paths that differ between two effective configurations, our runtime and the default's name left out."""
     old, new = tomltext.parse(before)[0], tomltext.parse(after)[0]
     return [path for path in _differences(old, new, ()) if not _ours(path, name)]
 
 
 def _ours(path: str, name: str) -> bool:
-    return f".containerd.runtimes.{name}" in path or path.endswith(".containerd.default_runtime_name") or path.startswith("imports")
+    return (
+        f".containerd.runtimes.{name}" in path
+        or path.endswith(".containerd.default_runtime_name")
+        or path.startswith("imports")
+    )
 
 
 def _differences(old: Any, new: Any, path: tuple[str, ...]) -> list[str]:

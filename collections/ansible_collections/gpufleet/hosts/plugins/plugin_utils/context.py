@@ -70,7 +70,14 @@ class Context:
     @property
     def workloads(self) -> list[str]:
         """Names of processes that use a GPU and are not daemons of the driver."""
-        daemons = ("nvidia-persiste", "nv-fabricmanage", "nvidia-imex", "nv-hostengine", "nvidia-smi", "nvidia-mig-part")
+        daemons = (
+            "nvidia-persiste",
+            "nv-fabricmanage",
+            "nvidia-imex",
+            "nv-hostengine",
+            "nvidia-smi",
+            "nvidia-mig-part",
+        )
         names = [h["name"] for h in self.probe["holders"] if not h["name"].startswith(daemons)]
         return sorted(set(names))
 
@@ -116,9 +123,7 @@ class Context:
         """Those of the paths that exist."""
         return [path for path in paths if path in self.probe["files"]]
 
-    def want_unit(
-        self, name: str, *, enabled: bool = True, active: bool | None = True
-    ) -> list[dict[str, Any]]:
+    def want_unit(self, name: str, *, enabled: bool = True, active: bool | None = True) -> list[dict[str, Any]]:
         """What is left to do for a unit, as a list of none or one. active None leaves the state alone."""
         unit = self.probe["units"].get(name)
         change: dict[str, Any] = {}

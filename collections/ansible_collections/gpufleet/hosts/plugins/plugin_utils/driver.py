@@ -15,7 +15,10 @@ from .versions import upstream
 UNLOAD = ("nvidia_drm", "nvidia_modeset", "nvidia_peermem", "nvidia_fs", "gdrdrv", "nvidia_uvm", "nvidia")
 LOAD = ("nvidia", "nvidia_uvm")
 DAEMONS = (
-    "nvidia-dcgm.service", "nvidia-mig-manager.service", "nvidia-imex.service", "nvidia-fabricmanager.service",
+    "nvidia-dcgm.service",
+    "nvidia-mig-manager.service",
+    "nvidia-imex.service",
+    "nvidia-fabricmanager.service",
     "nvidia-persistenced.service",
 )
 _HEADER = "# Written by the role gpu_driver.\n"
@@ -28,9 +31,9 @@ def plan_driver(context: Context) -> dict[str, Any]:
     """
     settings = context.settings
     plan: dict[str, Any] = {
-        "problems": [], "files": [], "absent": [], "keyrings": [], "packages": {"install": [], "remove": []}, "hold": [],
-        "release": [], "stop": [], "units": [], "unload": [], "load": [], "initramfs": [], "resolve": {}, "runfile": {},
-        "reboot": [], "streams": [], "repair": bool(context.probe["system"]["unfinished"]),
+        "problems": [], "files": [], "absent": [], "keyrings": [], "packages": {"install": [], "remove": []},
+        "hold": [], "release": [], "stop": [], "units": [], "unload": [], "load": [], "initramfs": [], "resolve": {},
+        "runfile": {}, "reboot": [], "streams": [], "repair": bool(context.probe["system"]["unfinished"]),
         "kernels": kernel_packages(context.probe),
     }  # fmt: skip
     if settings["gpu_driver_state"] == "absent":
@@ -86,8 +89,8 @@ def wanted_packages(context: Context) -> list[dict[str, Any]]:
         if item["name"].startswith("linux-modules-nvidia"):  # versioned by the kernel, not by the driver
             item["version"] = None
     if settings["gpu_driver_persistenced"]:
-        want.append({"name": "nvidia-persistenced", "version": target.version, "repository": repository, "part": "driver",
-                     "optional": True})  # fmt: skip
+        daemon = {"name": "nvidia-persistenced", "version": target.version, "repository": repository, "part": "driver"}
+        want.append({**daemon, "optional": True})  # some branches have it in another package
     want += fabric.want(context, row, repository)
     extras = [str(name) for name in settings["gpu_driver_extra_packages"]]
     want += [{"name": name, "version": target.version, "repository": repository, "part": "driver"} for name in extras]
@@ -129,7 +132,9 @@ def _repository(context: Context, plan: dict[str, Any]) -> None:
                              "fingerprints": repo.fingerprints}]  # fmt: skip
     plan["files"] += context.want_file(repo.source_path, repo.source_text())
     plan["absent"] += sources.foreign_sources(repo, context.probe)
-    plan["absent"] += [file for file, _key, _day, alone in sources.retired_keyrings(context.probe, context.tables) if alone]
+    plan["absent"] += [
+        file for file, _key, _day, alone in sources.retired_keyrings(context.probe, context.tables) if alone
+    ]
     if "cuda-keyring" in context.packages:  # it would bring the vendor's own source back at its next upgrade
         plan["packages"]["remove"].append("cuda-keyring")
 
@@ -169,7 +174,7 @@ def _packages(context: Context, plan: dict[str, Any]) -> None:
         plan["problems"].append(("GF756", {"installed": ", ".join(present), "wanted": target.version}))
     stale = {n for n, v in context.driver_family.items() if v != target.version and n not in names}
     stale |= {n for n in context.packages if _stale_pin(n, target.branch, target.version)}
-    stale |= {n for n in other_kmods(context)}
+    stale |= set(other_kmods(context))
     if not plan["resolve"]:
         plan["packages"]["remove"] += sorted(stale)
     if settings["gpu_driver_hold"]:
@@ -260,7 +265,11 @@ def _runfile(context: Context, plan: dict[str, Any]) -> None:
         "arguments": ["--silent", "--dkms", f"-m={kind}"], "replaces": context.probe["runfile"],
     }  # fmt: skip
     want = headers_want(context)
-    dkms = [{"name": "dkms", "version": None, "repository": "", "part": "headers"}] if "dkms" not in context.packages else []
+    dkms = (
+        [{"name": "dkms", "version": None, "repository": "", "part": "headers"}]
+        if "dkms" not in context.packages
+        else []
+    )
     if want + dkms:
         request = {"repositories": [], "want": want + dkms, "urls": []}
         answer = context.answer(request["want"])
@@ -333,7 +342,9 @@ def _modules(context: Context, plan: dict[str, Any]) -> None:
         return
     if driver and (driver["version"] != target.version or driver["flavour"] != target.flavour):
         if context.in_use:
-            plan["reboot"].append(f"driver {driver['version']} is loaded, {target.version} is wanted, and the host is in use")
+            plan["reboot"].append(
+                f"driver {driver['version']} is loaded, {target.version} is wanted, and the host is in use"
+            )
             return
         plan["unload"] = [name for name in UNLOAD if name in context.modules]
         plan["stop"] = stopped_daemons(context)
@@ -359,7 +370,9 @@ def _removal(context: Context, plan: dict[str, Any]) -> dict[str, Any]:
     pins = [name for name in context.packages if name.startswith("nvidia-driver-pinning-")]
     remove = sorted({*context.driver_family, *pins, *(["nvlsm"] if "nvlsm" in context.packages else [])})
     if context.in_use and (remove or context.probe["runfile"]):
-        plan["problems"].append(("GF750", {"what": "removing the driver", "holders": ", ".join(context.workloads) or "the node"}))
+        plan["problems"].append(
+            ("GF750", {"what": "removing the driver", "holders": ", ".join(context.workloads) or "the node"})
+        )
         return plan
     plan["release"] = [name for name in remove if context.packages[name]["hold"]]
     plan["packages"]["remove"] = remove
@@ -367,7 +380,9 @@ def _removal(context: Context, plan: dict[str, Any]) -> dict[str, Any]:
         paths.CUDA_SOURCE_APT, paths.CUDA_SOURCE_DNF, paths.PREFERENCES, paths.UNATTENDED, paths.BLACKLIST,
         paths.MODULE_OPTIONS, paths.MODULES_LOAD,
     )  # fmt: skip
-    plan["absent"] += [path for path in (paths.CUDA_KEYRING_APT, paths.CUDA_KEYRING_DNF) if path in context.probe["keyrings"]]
+    plan["absent"] += [
+        path for path in (paths.CUDA_KEYRING_APT, paths.CUDA_KEYRING_DNF) if path in context.probe["keyrings"]
+    ]
     if context.probe["runfile"]:
         plan["runfile"] = {"uninstall": True}
     if context.probe["driver"]:
@@ -377,5 +392,3 @@ def _removal(context: Context, plan: dict[str, Any]) -> dict[str, Any]:
     if tool:
         plan["initramfs"] = str((context.platform.row or {}).get("initramfs", "update-initramfs -u -k all")).split()
     return plan
-
-

@@ -13,7 +13,7 @@ from .versions import upstream
 
 @dataclass(frozen=True)
 class Fabric:
-    """The services and packages that a host's fabric needs. `id` is a row of fabric_platforms, "none" without fabric."""
+    """The services and packages that a host's fabric needs. `id`: row of fabric_platforms, "none" without fabric."""
 
     id: str = "none"
     how: str = "no NVSwitch seen"
@@ -26,8 +26,8 @@ class Fabric:
 
 def fabric_of(context: Context) -> Fabric:
     """Detect the fabric: NVSwitch on the bus, in /proc, in InfiniBand vital product data, or trays of NVL72."""
-    if context.settings["gpu_fabric_mode"] == "off":
-        return Fabric(how="gpu_fabric_mode is off")
+    if context.settings["gpu_fabric_mode"] == "none":
+        return Fabric(how="gpu_fabric_mode is none")
     hardware = context.probe["hardware"]
     known = {row["device"] for row in context.tables.rows("pci", "pci_nvswitches")}
     seen = {
@@ -67,7 +67,9 @@ def want(context: Context, row: dict[str, Any] | None, repository: str) -> list[
         return []
     names = bound_packages(target, row, list(fabric.roles), context.platform.architecture)
     wanted = [{"name": name, "version": target.version, "repository": repository, "part": "fabric"} for name in names]
-    wanted += [{"name": name, "version": None, "repository": repository, "part": "fabric"} for name in fabric.unversioned]
+    wanted += [
+        {"name": name, "version": None, "repository": repository, "part": "fabric"} for name in fabric.unversioned
+    ]
     return wanted
 
 
@@ -111,7 +113,7 @@ def plan_fabric(context: Context, target: Target) -> dict[str, Any]:
 
 
 def fabric_states(context: Context) -> tuple[list[str], list[str]]:
-    """(GPUs whose fabric is still coming up, GPUs whose fabric failed) from nvidia-smi; GPUs that say N/A count as neither.
+    """(GPUs whose fabric is still coming up, GPUs whose fabric failed) as nvidia-smi reports them.
 
     Ampere GPUs do not report a state. Where the fabric has NVSwitch and the GPU is newer, no state at all is a failure.
     """

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from ..module_utils import paths
-from . import fabric, mig, toolkit
+from . import fabric, mig, runtimes
 from .context import Context
 from .driver import plan_driver
 from .sources import canonical
@@ -52,7 +52,12 @@ def _driver(context: Context) -> list[tuple[str, dict[str, Any]]]:
     if "nouveau" in context.modules:
         image, record = context.probe["kernel"]["initramfs"], context.probe["files"].get(paths.BLACKLIST)
         stale = bool(image and record and image["mtime"] < record["mtime"])
-        problems.append(("GF781", {"what": "nouveau is loaded" + (", and the initramfs is older than the blacklist" if stale else "")}))
+        problems.append(
+            (
+                "GF781",
+                {"what": "nouveau is loaded" + (", and the initramfs is older than the blacklist" if stale else "")},
+            )
+        )
     if driver and "nvidia-uvm" not in context.probe["hardware"]["device_files"]:
         problems.append(("GF775", {"files": "/dev/nvidia-uvm"}))
     return problems
@@ -159,11 +164,21 @@ def plan_health(context: Context) -> dict[str, Any]:
 
 def settings_lost(context: Context) -> bool:
     """Whether a GPU no longer has what the unit set, for instance after the driver was loaded again."""
-    watts, wanted = int(context.settings["gpu_health_power_limit_watts"]), str(context.settings["gpu_health_time_slice"])
+    watts, wanted = (
+        int(context.settings["gpu_health_power_limit_watts"]),
+        str(context.settings["gpu_health_time_slice"]),
+    )
     gpus = (context.probe["smi"] or {"gpus": []})["gpus"]
     if watts and any(g["power_limit_w"] is not None and g["power_limit_w"] != watts for g in gpus):
         return True
     return bool(wanted) and any(found != wanted for found in context.probe["time_slice"])
+
+
+def _owner(context: Context) -> str:
+    """host: a driver of ours is loaded; other: somebody else's; none."""
+    if not context.probe["driver"]:
+        return "none"
+    return "other" if context.settings["gpu_driver_method"] == "none" else "host"
 
 
 def facts(context: Context, *, healthy: bool) -> dict[str, Any]:
@@ -171,27 +186,31 @@ def facts(context: Context, *, healthy: bool) -> dict[str, Any]:
 
     `last_good` is the driver that the host last passed its health check with.
     """
-    old, _why = toolkit._json(context.file_text(paths.FACTS))
+    old, _why = runtimes.read_json(context.file_text(paths.FACTS))
     driver, target = context.probe["driver"], context.target
     bound = fabric.bound_installed(context)
     row = context.packages.get("nvidia-container-toolkit")
     last_good = old.get("last_good")
     if healthy and driver:
-        last_good = {"version": driver["version"], "branch": int(driver["version"].split(".")[0]), "flavour": driver["flavour"]}
+        last_good = {
+            "version": driver["version"],
+            "branch": int(driver["version"].split(".")[0]),
+            "flavour": driver["flavour"],
+        }
     seen = fabric.fabric_of(context)
     return {
         "schema": 1,
         "settings": digest(context),
         "gpus": [{"slot": g.slot, "device": g.device, "model": g.name} for g in context.gpus],
         "driver": {
-            "owner": "host" if driver and context.settings["gpu_driver_method"] != "none" else "none" if not driver else "other",
+            "owner": _owner(context),
             "version": driver["version"] if driver else None, "flavour": driver["flavour"] if driver else None,
             "library": context.probe["library"], "wanted": target.version,
             "method": context.settings["gpu_driver_method"],
         },
         "fabric": {"platform": seen.id, "version": next(iter(bound.values()), None), "unit": seen.unit},
         "toolkit": {"version": row["version"].split("-")[0] if row else None},
-        "runtime": toolkit.runtime_state(context),
+        "runtime": runtimes.runtime_state(context),
         "mig": mig.observed(context),
         "reboot_required": reboot_reasons(context),
         "healthy": healthy,
@@ -212,7 +231,7 @@ def facts_file(context: Context, *, healthy: bool, check_mode: bool) -> list[dic
     In check mode the state is still the old one, so only the wanted state is compared.
     """
     if check_mode:
-        old, _why = toolkit._json(context.file_text(paths.FACTS))
+        old, _why = runtimes.read_json(context.file_text(paths.FACTS))
         if old.get("settings") == digest(context):
             return []
     return context.want_file(paths.FACTS, canonical(facts(context, healthy=healthy)))

@@ -22,7 +22,10 @@ ROUNDING = 1.03
 def tables_of(context: Context) -> dict[str, dict[str, Any] | None]:
     """Model -> its row of mig.yaml, None for a model without MIG."""
     rows = {row["id"]: row for row in context.tables.rows("mig", "mig_tables")}
-    return {gpu.name: rows.get(str(gpu.model["mig"])) if gpu.model and gpu.model.get("mig") else None for gpu in context.gpus}
+    return {
+        gpu.name: rows.get(str(gpu.model["mig"])) if gpu.model and gpu.model.get("mig") else None
+        for gpu in context.gpus
+    }
 
 
 def standard_layouts(row: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -89,15 +92,17 @@ def _devices(layout: list[dict[str, Any]], index: int, gpu: Gpu) -> dict[str, in
         if wanted and f"0x{gpu.device.upper()}10DE".lower() not in [str(f).lower() for f in wanted]:
             continue
         if devices == "all" or index in (devices if isinstance(devices, list) else []):
-            found = {str(p): int(n) for p, n in (part.get("mig-devices") or {}).items()} if part.get("mig-enabled") else {}
+            found = (
+                {str(p): int(n) for p, n in (part.get("mig-devices") or {}).items()} if part.get("mig-enabled") else {}
+            )
     return found
 
 
 def fits(devices: dict[str, int], row: dict[str, Any]) -> str:
     """Why these instances cannot be on one GPU, "" when they can.
 
-    Bounds, all necessary: the profile exists, not more of it than fit alone, compute slices and memory add up to at most
-    what the GPU has, one instance with the media engines. Placement can refuse more; that shows when it is applied.
+    Bounds, all necessary: the profile exists, not more of it than fit alone, compute slices and memory add up to
+    at most what the GPU has, one instance with the media engines. Placement can refuse more, when it is applied.
     """
     renamed = {new: old for old, new in (row.get("renamed") or {}).items()}
     slices = memory = 0
@@ -149,8 +154,9 @@ def plan_mig(context: Context) -> dict[str, Any]:
     plan: dict[str, Any] = {
         "problems": [], "packages": {"install": [], "remove": []}, "hold": [], "release": [], "files": [], "absent": [],
         "units": [], "resolve": {}, "apply": False, "reload": False, "reboot": [], "unload": [],
-        "cdi": settings["gpu_container_toolkit_state"] == "present" and bool(settings["gpu_container_toolkit_cdi_refresh"]),
     }  # fmt: skip
+    toolkit = settings["gpu_container_toolkit_state"] == "present"
+    plan["cdi"] = toolkit and bool(settings["gpu_container_toolkit_cdi_refresh"])
     if not name:
         plan["absent"] = context.unwanted(paths.MIG_LAYOUT, paths.MIG_OVERRIDE)
         plan["reload"] = paths.MIG_OVERRIDE in plan["absent"]

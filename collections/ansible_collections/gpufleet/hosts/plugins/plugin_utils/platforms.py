@@ -66,11 +66,9 @@ def platform_of(system: dict[str, Any], tables: Catalog) -> Platform:
     alias = tables.row("platforms", "platform_aliases", "alias", identity)
     name = alias["platform"] if alias else identity
     rows = {row["platform"]: row for row in tables.rows("platforms", "platforms")}
-    keys = [f"{name}-{version}", f"{name}-{version.split('.')[0]}", name]
+    keys = [f"{name}-{version}", f"{name}-{version.split('.', maxsplit=1)[0]}", name]
     key = next((key for key in keys if key in rows), keys[0])
-    return Platform(
-        identity, version, str(system.get("architecture", "")), system.get("manager"), key, rows.get(key)
-    )
+    return Platform(identity, version, str(system.get("architecture", "")), system.get("manager"), key, rows.get(key))
 
 
 def repository_directory(platform: Platform, tables: Catalog) -> tuple[str | None, str]:

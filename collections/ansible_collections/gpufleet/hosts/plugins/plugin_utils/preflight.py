@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..module_utils import paths
-from . import containerd, driver, fabric, health, mig, sources, toolkit, tomltext
+from . import driver, fabric, health, mig, preflight_runtime, runtimes, sources, toolkit
 from .context import Context
 from .report import finding
 from .versions import at_least, within
@@ -19,8 +18,9 @@ def findings(context: Context) -> list[dict[str, str]]:
     """All findings about a host, in no order. A rule that cannot be decided on this host says nothing."""
     problems: list[Problem] = []
     for rule in (
-        _controller, _platform, _hardware, _declared, _target, _cuda, _known_bad, _kernel, _secure_boot, _foreign_modules,
-        _kernel_log, _hmm, _packages, _repositories, _busy, _space, _driver, _runtime, _toolkit_version, _containerd, _cdi, _mig,
+        _controller, _platform, _hardware, _declared, _target, _cuda, _known_bad, _kernel, _secure_boot,
+        _foreign_modules, _kernel_log, _hmm, _packages, _repositories, _busy, _space, _driver,
+        preflight_runtime.rules, _mig,
     ):  # fmt: skip
         problems += rule(context)
     return [finding(context.tables, code, **values) for code, values in problems]
@@ -35,14 +35,14 @@ def _wants_packages(context: Context) -> bool:
 
 
 def resolve_request(context: Context) -> dict[str, Any]:
-    """One question for everything that preflight wants to know of the repositories; {} when nothing is to be installed."""
+    """One question for everything that preflight wants to know of the repositories; {} when it is all there."""
     if context.platform.refused or not context.settings["gpu_preflight_check_repositories"]:
         return {}
     parts = []
     clean = all(code in ("GF710",) for code, _values in context.target.problems)
     if _wants_packages(context) and clean and driver.row_of(context):
         parts.append(driver.resolve_request(context))
-    if context.settings["gpu_container_toolkit_state"] == "present" and toolkit.owner_of(context):
+    if context.settings["gpu_container_toolkit_state"] == "present" and runtimes.owner_of(context):
         parts.append(toolkit.resolve_request(context))
     parts = [part for part in parts if part]
     if not parts:
@@ -120,7 +120,7 @@ def _cuda(context: Context) -> list[Problem]:
     cuda, version = str(context.settings["gpu_preflight_cuda_target"]), context.target.version
     if not cuda or not version or not _wants_driver(context):
         return []
-    row = context.tables.row("cuda", "cuda_min_driver", "cuda", cuda.split(".")[0])
+    row = context.tables.row("cuda", "cuda_min_driver", "cuda", cuda.split(".", maxsplit=1)[0])
     if row is None or at_least(version, row["driver"]):
         return []
     return [("GF715", {"cuda": cuda, "minimum": row["driver"], "version": version})]
@@ -143,7 +143,7 @@ def _known_bad(context: Context) -> list[Problem]:
             and ("flavour" not in when or context.target.flavour == when["flavour"])
             and ("mig" not in when or bool(settings["gpu_mig_layout"]) == when["mig"])
             and ("package" not in when or when["package"] in context.packages)
-            and ("runtime" not in when or toolkit.owner_of(context) == when["runtime"])
+            and ("runtime" not in when or runtimes.owner_of(context) == when["runtime"])
         )
         if concerned:
             fixed = f" ({row['fixed_in']} is good)" if row["fixed_in"] else ""
@@ -180,7 +180,7 @@ def _secure_boot(context: Context) -> list[Problem]:
 
 
 def _foreign_modules(context: Context) -> list[Problem]:
-    """Another driver holds the GPUs. What is on the blacklist goes with a reboot, anything else is the owner's decision."""
+    """Another driver holds the GPUs. What is on the blacklist goes with a reboot, the rest is the owner's decision."""
     if not _wants_driver(context):
         return []
     problems: list[Problem] = []
@@ -238,7 +238,9 @@ def _packages(context: Context) -> list[Problem]:
     others = driver.other_kmods(context)
     if others:
         problems.append(("GF742", {"packages": ", ".join(others), "kept": context.settings["gpu_driver_kmod"]}))
-    ended = [r["package"] for r in context.tables.rows("host_toolkit", "ended_packages") if r["package"] in context.packages]
+    ended = [
+        r["package"] for r in context.tables.rows("host_toolkit", "ended_packages") if r["package"] in context.packages
+    ]
     if ended:
         problems.append(("GF752", {"packages": ", ".join(ended)}))
     blacklist = context.probe["system"]["unattended_blacklist"]
@@ -297,15 +299,15 @@ def _sha1(context: Context, repo: sources.Repository) -> list[Problem]:
         return []
     if context.settings["gpu_preflight_allow_sha1_key"] and system["crypto_policy"]:
         return []
-    installed = context.probe["keyrings"].get(repo.keyring_path, [])
     rows = context.tables.rows("host_repositories", "repository_keys")
     end = next(row["sha1_end"] for row in rows if row["sha1"])
-    if system["date"] < end:
+    if sources.key_installed(repo, context.probe):
+        weak = any(key["sha1_only"] for key in context.probe["keyrings"][repo.keyring_path])
+    else:
+        weak = repo.sha1_end is not None
+    if not weak or system["date"] < end:
         return []
-    weak = [key["fingerprint"][-8:] for key in installed if key["sha1_only"]]
-    if repo.sha1_end and not weak:
-        weak = [repo.fingerprints[0][-8:]]
-    return [("GF733", {"key": weak[0], "directory": repo.directory or repo.url, "end": end})] if weak else []
+    return [("GF733", {"key": (sources.wanted_keys(repo) or ["the key"])[0], "directory": repo.url, "end": end})]
 
 
 def _busy(context: Context) -> list[Problem]:
@@ -343,61 +345,6 @@ def _driver(context: Context) -> list[Problem]:
         values = {"missing": ", ".join(absent), "version": context.target.version, "available": "another branch"}
         problems.append(("GF737", values))
     return problems
-
-
-def _runtime(context: Context) -> list[Problem]:
-    if context.settings["gpu_container_toolkit_state"] == "absent":
-        return []
-    codes = ("GF744", "GF745", "GF747", "GF750")
-    return [p for p in toolkit.plan_toolkit(context)["problems"] if p[0] in codes]
-
-
-def _toolkit_version(context: Context) -> list[Problem]:
-    """Lowest toolkit for what the host runs."""
-    if context.settings["gpu_container_toolkit_state"] == "absent" or toolkit.owner_of(context) != "containerd":
-        return []
-    runtime = context.probe["runtime"]
-    root, _why = tomltext.parse(context.file_text(paths.CONTAINERD_CONFIG) or "")
-    conditions = {
-        "containerd-config-3": containerd.file_version(root) >= 3,
-        "containerd-2": at_least(runtime["containerd"] or "0", "2.0.0"),
-    }
-    version = toolkit.version_of(context)
-    low = [
-        row for row in context.tables.rows("host_toolkit", "toolkit_minimums")
-        if conditions.get(row["when"]) and not at_least(version, row["minimum"])
-    ]  # fmt: skip
-    if not low:
-        return []
-    row = max(low, key=lambda r: [int(part) for part in r["minimum"].split(".")])
-    return [("GF746", {"version": version, "minimum": row["minimum"], "reason": row["reason"]})]
-
-
-def _containerd(context: Context) -> list[Problem]:
-    """Drop-ins that containerd does not read, or that stop it."""
-    text = context.file_text(paths.CONTAINERD_CONFIG)
-    if text is None:
-        return []
-    root, why = tomltext.parse(text)
-    if why:
-        return []
-    problems: list[Problem] = []
-    for path, record in sorted(context.probe["runtime"]["drop_ins"].items()):
-        document, _why = tomltext.parse(record["text"] or "")
-        mine = containerd.file_version(document)
-        if not containerd.imports_cover(root, path):
-            imports = ", ".join(root.get("imports") or []) or "none"
-            problems.append(("GF748", {"file": path, "imports": imports}))
-        elif mine > containerd.file_version(root):
-            problems.append(("GF749", {"file": path, "drop_in": mine, "root": containerd.file_version(root)}))
-    return problems
-
-
-def _cdi(context: Context) -> list[Problem]:
-    specs = context.probe["runtime"]["cdi_specs"]
-    fixed = sorted(path for path in specs if path.startswith("/etc/cdi/"))
-    generated = [path for path in specs if path.startswith(("/var/run/cdi/", "/run/cdi/"))]
-    return [("GF751", {"files": ", ".join(fixed + generated)})] if fixed and generated else []
 
 
 def _mig(context: Context) -> list[Problem]:

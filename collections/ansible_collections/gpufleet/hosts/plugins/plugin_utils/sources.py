@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..module_utils import paths
+from ..module_utils import openpgp, paths
 from .catalog import Catalog
 from .platforms import Platform, repository_directory
 
@@ -34,6 +34,7 @@ class Repository:
     fingerprints: list[str] = field(default_factory=list)
     why: str = ""
     directory: str | None = None
+    key_file: str = ""  # name of the key in the repository
     sha1_end: str | None = None
 
     @property
@@ -87,8 +88,7 @@ def repository(kind: str, platform: Platform, settings: dict[str, Any], tables: 
     short = "cuda" if kind == "cuda" else "toolkit"
     for url in (profile.get(f"{short}_url"), _own(settings, kind, "url")):
         if url:
-            result.url = _fill(str(url), platform, result.directory)
-            result.why, result.sha1_end = "", None
+            result.url, result.why = _fill(str(url), platform, result.directory), ""
     result.manager = manager
     if _own(settings, kind, "url"):
         result.suite = str(_own(settings, kind, "suite"))
@@ -100,14 +100,28 @@ def repository(kind: str, platform: Platform, settings: dict[str, Any], tables: 
     url = _own(settings, kind, "key_url") or profile.get(f"{short}_key_url", "")
     prints = _own(settings, kind, "key_fingerprints") or profile.get(f"{short}_key_fingerprints", [])
     if text:
-        result.key_text, result.key_url, result.fingerprints, result.sha1_end = str(text), None, [], None
+        result.key_text, result.key_url, result.fingerprints = str(text), None, []
     elif url:
-        result.key_url = str(url)
+        result.key_url = _fill(str(url), platform, result.directory)
     if prints:
         result.fingerprints = [str(p).replace(" ", "").upper() for p in prints]
     if result.url and not result.url.endswith("/") and manager == "apt" and result.suite == "/":
         result.url += "/"
+    if kind == "cuda" and result.url and result.key_file and not text and not url:
+        result.key_url = (
+            f"{result.url.rstrip('/')}/{result.key_file}"  # a mirror that copies the tree has the key as well
+        )
+    result.sha1_end = _sha1_end(result, tables)
     return result
+
+
+def _sha1_end(repo: Repository, tables: Catalog) -> str | None:
+    """Day from which apt with sqv refuses the repository's key, None for a key that it takes."""
+    rows = [row for row in tables.rows("host_repositories", "repository_keys") if row["sha1"]]
+    end = max((row["sha1_end"] for row in rows), default=None)
+    if repo.key_text:
+        return end if any(key["sha1_only"] for key in openpgp.keys(repo.key_text.encode())) else None
+    return end if any(row["key"].endswith(wanted) for row in rows for wanted in repo.fingerprints) else None
 
 
 def _fill(url: str, platform: Platform, directory: str | None) -> str:
@@ -132,9 +146,7 @@ def _vendor_cuda(platform: Platform, tables: Catalog) -> Repository:
     distro = directory.partition("/")[0]
     keys = [k for k in tables.rows("host_repositories", "repository_keys") if k["manager"] == manager]
     key = next((k for k in keys if k["directory"] == distro), None) or next(k for k in keys if k["directory"] is None)
-    result.fingerprints = [key["key"]]
-    result.key_url = f"{result.url}{key['file']}" if key["file"] else None
-    result.sha1_end = key["sha1_end"] if key["sha1"] else None
+    result.fingerprints, result.key_file = [key["key"]], key["file"] or ""
     return result
 
 
@@ -152,14 +164,13 @@ def _vendor_toolkit(platform: Platform, tables: Catalog) -> Repository:
 def key_installed(repo: Repository, probe: dict[str, Any]) -> bool:
     """Whether the keyring file holds the wanted key and no other."""
     found = [key["fingerprint"] for key in probe["keyrings"].get(repo.keyring_path, [])]
-    wanted = repo.fingerprints or _fingerprints(repo.key_text)
+    wanted = wanted_keys(repo)
     return bool(found) and all(any(f.endswith(w) for w in wanted) for f in found)
 
 
-def _fingerprints(text: str) -> list[str]:
-    from ..module_utils import openpgp
-
-    return [key["fingerprint"] for key in openpgp.keys(text.encode())]
+def wanted_keys(repo: Repository) -> list[str]:
+    """Fingerprints, or their last digits, that the repository's key may have."""
+    return repo.fingerprints or [key["fingerprint"] for key in openpgp.keys(repo.key_text.encode())]
 
 
 def foreign_sources(repo: Repository, probe: dict[str, Any]) -> list[str]:

@@ -168,7 +168,7 @@ def fill(name: str, target: Target, kernel: str = "") -> str:
 
 
 def driver_packages(target: Target, row: Row, components: str, kernel: str) -> list[str]:
-    """Names of the driver packages to ask for, without what they pull in; empty when the row has none of the flavour."""
+    """Names of the driver packages to ask for, without what they pull in; none when the row lacks the flavour."""
     flavour = target.flavour or "open"
     if components == "compute" and row.get("compute_only"):
         names = row["compute_only"].get(flavour) or []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import containerd, driver, fabric, health, mig, sources, toolkit, tomltext
+from . import containerd, driver, fabric, health, mig, runtimes, sources, tomltext, toolkit
 from .context import Context, describe
 
 Problem = tuple[str, dict[str, Any]]
@@ -48,7 +48,7 @@ def _runtime(context: Context) -> list[Problem]:
     settings, problems = context.settings, list[Problem]()
     if settings["gpu_container_toolkit_state"] == "absent":
         return []
-    state = toolkit.runtime_state(context)
+    state = runtimes.runtime_state(context)
     if state["owner"] in ("", "none"):
         return []
     name = settings["gpu_container_toolkit_runtime_name"]

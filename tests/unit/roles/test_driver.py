@@ -1,0 +1,169 @@
+"""The driver's plan."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
+from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
+    driver,
+    fabric,
+    health,
+    toolkit,
+    verify,
+)
+from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import describe
+
+from .converged import SET, VERSION, converged, on, resolved_driver
+from .hosts import codes, gpu, gpus, merged, package, packages, probe, unit
+
+
+def test_nothing_is_left_to_do_on_a_converged_host() -> None:
+    context = on(converged())
+    for plan in (
+        driver.plan_driver(context),
+        toolkit.plan_toolkit(context),
+        fabric.plan_fabric(context, context.target),
+        health.plan_health(context),
+    ):
+        assert (plan["problems"], describe(plan), plan.get("resolve", {})) == ([], [], {})
+    assert verify.verify(context)["problems"] == []
+
+
+def test_a_bare_host_asks_first_and_then_has_an_exact_set() -> None:
+    context = on()
+    plan = driver.plan_driver(context)
+    assert plan["packages"]["install"] == [] and plan["resolve"]["want"]
+    plan = resolved_driver(context)
+    assert [(p["name"], p["version"]) for p in plan["packages"]["install"]] == [("nvidia-open", f"{VERSION}-1")]
+    assert plan["hold"] == ["nvidia-open"] and plan["load"] == ["nvidia", "nvidia_uvm"] and plan["initramfs"]
+    written = {f["path"]: f["content"] for f in plan["files"]}
+    assert f"Pin: version {VERSION}-*" in written[paths.PREFERENCES]
+    assert "^nvidia-" in written[paths.UNATTENDED]
+    assert {"nouveau", "nova_core", "nova_drm", "nova"} <= set(written[paths.BLACKLIST].split())
+    assert "options nouveau modeset=0" in written[paths.BLACKLIST]
+    assert plan["units"] == [{"name": "nvidia-persistenced.service", "enabled": True, "state": "started"}]
+
+
+def test_driver_and_fabric_come_in_one_transaction() -> None:
+    hardware = {"gpus": gpus("2330", 8), "nvswitches": [{"slot": "s", "device": "22a3"}]}
+    plan = resolved_driver(on(probe(hardware=hardware)))
+    assert {p["name"] for p in plan["packages"]["install"]} == {"nvidia-open", "nvidia-fabricmanager", "libnvidia-nscq"}
+    assert {p["version"] for p in plan["packages"]["install"]} == {f"{VERSION}-1"}
+
+
+def test_a_missing_package_stops_the_plan_before_anything_is_touched() -> None:
+    hardware = {"gpus": gpus("2330", 8), "nvswitches": [{"slot": "s", "device": "22a3"}]}
+    context = on(probe(hardware=hardware))
+    assert codes(resolved_driver(context, missing=("nvidia-fabricmanager",))["problems"]) == ["GF737"]
+
+
+def test_leftovers_of_another_version_go_after_the_installation() -> None:
+    old = {
+        **packages("570.158.01", "nvidia-open", "libnvidia-compute-570"),
+        "nvidia-driver-pinning-570": package("570-2"),
+    }
+    plan = resolved_driver(on(probe(packages=old)))
+    assert plan["packages"]["remove"] == ["libnvidia-compute-570", "nvidia-driver-pinning-570"]
+    assert driver.plan_driver(on(probe(packages=old)))["packages"]["remove"] == []  # not before the new set is known
+
+
+def test_packages_that_only_look_like_a_driver_stay() -> None:
+    others = {
+        "cuda-compat-13-0": package("580.65.06-1"),
+        "nvidia-container-toolkit": package("1.20.0-1"),
+        "nvidia-mig-manager": package("0.15.0-1"),
+        "libnvidia-container1": package("1.20.0-1"),
+    }
+    assert on(probe(packages=others)).driver_family == {}
+
+
+def test_a_node_in_use_keeps_its_driver() -> None:
+    reading = merged(converged(), {"system": {"in_cluster": True}})
+    assert codes(driver.plan_driver(on(reading, gpu_driver_version="580.178.04"))["problems"]) == ["GF756"]
+    drained = on(reading, gpu_driver_version="580.178.04", gpu_node_drained=True)
+    assert codes(driver.plan_driver(drained)["problems"]) == []
+
+
+def test_a_loaded_module_of_another_version_is_exchanged_when_nobody_uses_it() -> None:
+    modules = {"nvidia": 3, "nvidia_uvm": 0, "nvidia_modeset": 1, "nvidia_drm": 0}
+    reading = merged(
+        converged(), {"driver": {"version": "580.95.05", "flavour": "open"}, "kernel": {"modules": modules}}
+    )
+    plan = driver.plan_driver(on(reading))
+    assert plan["unload"] == ["nvidia_drm", "nvidia_modeset", "nvidia_uvm", "nvidia"]
+    assert plan["stop"] == [{"name": "nvidia-persistenced.service", "state": "stopped"}]
+    assert plan["load"] == ["nvidia", "nvidia_uvm"] and plan["reboot"] == []
+    busy = merged(reading, {"holders": [{"pid": 1, "name": "python3"}]})
+    plan = driver.plan_driver(on(busy))
+    assert plan["unload"] == [] and "580.95.05 is loaded" in plan["reboot"][0]
+
+
+@pytest.mark.parametrize("module", ["nouveau", "nova_core"])
+def test_another_driver_means_a_reboot_and_no_load(module: str) -> None:
+    plan = driver.plan_driver(on(merged(converged(), {"driver": None, "kernel": {"modules": {module: 1}}})))
+    assert plan["load"] == [] and module in plan["reboot"][0]
+
+
+def test_an_initramfs_older_than_the_blacklist_is_rebuilt() -> None:
+    reading = merged(converged(), {"kernel": {"initramfs": {"path": "/boot/x", "mtime": 49.0}}})
+    plan = driver.plan_driver(on(reading))
+    assert plan["initramfs"] == ["update-initramfs", "-u", "-k", "all"] and plan["files"] == []
+
+
+def test_a_masked_daemon_is_unmasked_and_none_is_started_without_a_gpu() -> None:
+    masked = merged(converged(), {"units": {"nvidia-persistenced.service": unit("inactive", "masked", load="masked")}})
+    assert driver.plan_driver(on(masked))["units"] == [
+        {"name": "nvidia-persistenced.service", "masked": False, "enabled": True, "state": "started"}
+    ]
+    plan = resolved_driver(on(probe(hardware={"gpus": []})))
+    assert plan["units"] == [] and plan["load"] == []
+
+
+def test_removal_takes_bare_names_and_our_files_alone() -> None:
+    plan = driver.plan_driver(on(converged(), gpu_driver_state="absent"))
+    assert plan["packages"]["remove"] == sorted(SET) and plan["release"] == sorted(SET)
+    assert all("=" not in name for name in plan["packages"]["remove"])
+    assert paths.BLACKLIST in plan["absent"] and paths.CUDA_KEYRING_APT in plan["absent"]
+    assert paths.CONTAINERD_CONFIG not in plan["absent"] and plan["unload"] == ["nvidia_uvm", "nvidia"]
+    gone = driver.plan_driver(on(gpu_driver_state="absent"))
+    assert describe(gone) == []
+
+
+def test_an_operators_host_gets_nothing() -> None:
+    plan = driver.plan_driver(on(gpu_driver_method="none"))
+    assert describe(plan) == [] and plan["resolve"] == {} and plan["problems"] == []
+
+
+def test_runfile_wants_a_checksum_and_dkms() -> None:
+    context = on(gpu_driver_method="runfile", gpu_driver_runfile_sha256="ab" * 32)
+    plan = driver.plan_driver(context)
+    assert plan["runfile"]["checksum"] == "sha256:" + "ab" * 32
+    assert plan["runfile"]["arguments"] == ["--silent", "--dkms", "-m=kernel-open"]
+    assert plan["runfile"]["url"].endswith(f"/tesla/{VERSION}/NVIDIA-Linux-x86_64-{VERSION}.run")
+    assert [w["name"] for w in plan["resolve"]["want"]] == ["dkms"]
+    there = on(probe(runfile=True, library=VERSION), gpu_driver_method="runfile")
+    assert driver.plan_driver(there)["runfile"] == {} and driver.plan_driver(there)["problems"] == []
+
+
+def test_modular_systems_enable_the_stream_of_the_branch() -> None:
+    el9 = {"id": "rocky", "version_id": "9.4", "manager": "dnf"}
+    assert resolved_driver(on(probe(system=el9)))["streams"] == ["nvidia-driver:580-open"]
+    assert resolved_driver(on(probe(system={**el9, "version_id": "10.0"})))["streams"] == []
+    volta = probe(system=el9, hardware={"gpus": [gpu("1db4")]})
+    assert resolved_driver(on(volta))["streams"] == ["nvidia-driver:580-dkms"]
+
+
+def test_grace_gets_its_memory_mode_and_own_options_win() -> None:
+    grace = probe(system={"architecture": "aarch64"}, hardware={"gpus": gpus("2941", 4)})
+    assert driver.module_options(on(grace)) == {"nvidia": "NVreg_CoherentGPUMemoryMode=driver"}
+    own = on(grace, gpu_driver_module_options={"nvidia": "NVreg_X=1"})
+    assert driver.module_options(own) == {"nvidia": "NVreg_X=1"}
+
+
+def test_no_switch_of_provider_leaves_two_kernel_modules() -> None:
+    el9 = {"id": "rocky", "version_id": "9.4", "manager": "dnf"}
+    both = {"kmod-nvidia-open-dkms": package("3:580.126.09-1"), "dnf-plugin-nvidia": package("2.0-1")}
+    assert driver.other_kmods(on(probe(system=el9, packages=both))) == ["dnf-plugin-nvidia"]
+    assert driver.other_kmods(on(probe(system=el9, packages=both), gpu_driver_kmod="precompiled")) == [
+        "kmod-nvidia-open-dkms"
+    ]
