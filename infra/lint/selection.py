@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from infra.catalog import gpu_model
@@ -14,6 +15,10 @@ from infra.plan.device_plugin.yaml11 import Item, YamlError, read
 
 LABEL = "nvidia.com/device-plugin.config"
 _UNSET = "default"
+#: Keys that people name after GPUs, also those that the catalogue does not have.
+_MODEL = re.compile(
+    r"(?i)((tesla|nvidia|quadro|geforce)-)?(rtx.*|gtx.*|([abhlp]\d{2,4}s?|v100|t4|l4|a2|p4|gh200|gb[23]00)([-.].*)?)"
+)
 
 
 def check_selection(run: Gathered) -> Iterator[Diagnostic]:
@@ -55,8 +60,7 @@ def _selected(run: Gathered) -> set[str]:
 
 def _model_names(keys: KeySet, selected: set[str]) -> Iterator[Diagnostic]:
     for key in keys.configs:
-        model = gpu_model(key) or gpu_model(key.removeprefix("tesla-").removeprefix("nvidia-"))
-        if model is not None and key not in selected:
+        if key not in selected and (gpu_model(key) is not None or _MODEL.fullmatch(key)):
             yield keys.document.found("GF538", (*keys.path, key), keys.keys[key], value=key)
 
 

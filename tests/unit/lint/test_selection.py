@@ -59,7 +59,10 @@ def test_keys_named_after_a_model_select_nothing() -> None:
     assert one("GF538", config_map(GPU4, key="tesla-t4")).value == "tesla-t4"
     assert "GF538" not in codes(config_map(GPU4, key="t4"), NODE.format(label="t4"))
     assert "GF538" not in codes(OPERATOR.format(name="ts", default="t4"), config_map(GPU4, key="t4"))
-    assert "GF538" not in codes(config_map(GPU4, key="notebooks"))
+    for key in ("rtx-4090", "Tesla-V100-PCIE-16GB", "a100-40gb", "NVIDIA-H200"):
+        assert "GF538" in codes(config_map(GPU4, key=key)), key
+    for key in ("notebooks", "any", "v1", "inference-a", "mps-4", "config.yaml"):
+        assert "GF538" not in codes(config_map(GPU4, key=key)), key
 
 
 def test_values_of_a_config_map_are_text() -> None:
