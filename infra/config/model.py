@@ -9,7 +9,8 @@ from pydantic import Field
 from infra.config.base import AsTuple, Model
 from infra.config.cluster import AksCluster, Cluster, ExistingCluster
 from infra.config.pools import AksPool, NodePool, Pool
-from infra.config.software import ProfileName, Route, SharingProfile, Team
+from infra.config.sharing import ProfileName, SharingProfile
+from infra.config.software import Route, Team
 
 
 class _Stack(Model):

@@ -8,7 +8,7 @@ from pulumi_azure_native import containerservice as aks
 from infra.config.pools import AksPool
 from infra.deploy.aks import Aks
 from infra.deploy.options import IGNORE_POOL_COUNT, POOL_TIMEOUTS
-from infra.plan.compile import PoolPlan
+from infra.plan.pool_plan import PoolPlan
 
 
 class AgentPools(pulumi.ComponentResource):
@@ -38,6 +38,7 @@ class AgentPools(pulumi.ComponentResource):
             mode=aks.AgentPoolMode.USER,
             type=aks.AgentPoolType.VIRTUAL_MACHINE_SCALE_SETS,
             vm_size=spec.vm_size,
+            gpu_instance_profile=plan.gpu_instance_profile,
             gpu_profile=aks.GPUProfileArgs(driver=plan.aks_driver),
             os_type=aks.OSType.LINUX,
             os_sku=spec.os_sku,

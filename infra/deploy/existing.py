@@ -12,7 +12,7 @@ import yaml
 from infra.config.cluster import KubeconfigRef
 from infra.config.pools import NodePool
 from infra.deploy.options import InCluster
-from infra.plan.compile import PoolPlan
+from infra.plan.pool_plan import PoolPlan
 from infra.plan.taints import parse_taint
 
 #: Overrides `cluster.kubeconfig.path`, for runners that keep the file elsewhere.

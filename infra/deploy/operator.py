@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import pulumi
 import pulumi_kubernetes as k8s
 
 from infra.deploy.namespace import privileged_namespace
 from infra.deploy.options import InCluster
+from infra.deploy.release import helm_release
 from infra.plan.names import MANAGED_BY
 from infra.plan.operator_values import OperatorPlan
 
@@ -36,19 +35,16 @@ class GpuOperator(pulumi.ComponentResource):
             immutable=True,
             opts=cluster.options(self, depends_on=[namespace]),
         )
-        local = os.environ.get(CHART_ENV)
-        chart, repository = (local, None) if local else (plan.chart, plan.repository)
-        self.release = k8s.helm.v3.Release(
-            plan.release,
-            name=plan.release,
-            namespace=plan.namespace,
-            chart=chart,
-            version=plan.version if repository else None,
-            repository_opts=k8s.helm.v3.RepositoryOptsArgs(repo=repository) if repository else None,
-            values=plan.values,
-            atomic=True,
-            cleanup_on_fail=True,
-            timeout=plan.timeout_seconds,
-            opts=cluster.options(self, depends_on=[*depends_on, namespace, config]),
-        )
+        before = [*depends_on, namespace, config]
+        if plan.mig_config:
+            before.append(
+                k8s.core.v1.ConfigMap(
+                    plan.mig_config.name,
+                    metadata={"name": plan.mig_config.name, "namespace": plan.namespace, "labels": MANAGED_BY},
+                    data=plan.mig_config.data,
+                    immutable=True,
+                    opts=cluster.options(self, depends_on=[namespace]),
+                )
+            )
+        self.release = helm_release(plan, CHART_ENV, cluster, self, before)
         self.register_outputs({"release": plan.release, "sharing": plan.config_map.name})

@@ -9,9 +9,14 @@ from infra.deploy.namespace import privileged_namespace
 from infra.deploy.options import InCluster
 from infra.plan.names import MANAGED_BY, PROFILE_LABEL
 from infra.plan.plugin_objects import CONFIG_FOLDER, CONFIG_KEY, DaemonSetPlan, PluginPlan
+from infra.plan.sharing import MPS_ROOT
 
 _APP = "gpufleet-device-plugin"
+_MPS_APP = "gpufleet-mps-control-daemon"
 _SOCKETS = "/var/lib/kubelet/device-plugins"
+_CONFIG_MOUNT = {"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True}
+#: Where the plugin's image expects the daemon's pipes and shared memory (device plugin chart 0.20).
+_MPS_MOUNTS = ({"name": "mps-root", "mountPath": "/mps"}, {"name": "mps-shm", "mountPath": "/dev/shm"})
 
 
 class DevicePlugin(pulumi.ComponentResource):
@@ -58,23 +63,95 @@ class DevicePlugin(pulumi.ComponentResource):
             immutable=True,
             opts=cluster.options(self, depends_on=[namespace]),
         )
-        return k8s.apps.v1.DaemonSet(
-            plan.name,
-            metadata={"name": plan.name, "namespace": route.namespace, "labels": {**labels, **MANAGED_BY}},
-            spec=k8s.apps.v1.DaemonSetSpecArgs(
-                selector={"matchLabels": labels},
-                update_strategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%"}},
-                template={"metadata": {"labels": labels}, "spec": _pod(plan, route)},
-            ),
-            opts=cluster.options(self, depends_on=[*before, config]),
-        )
+        ready = [*before, config]
+        if plan.mps:
+            name, mps = (
+                f"gpufleet-mps-{plan.profile}",
+                {"app.kubernetes.io/name": _MPS_APP, PROFILE_LABEL: plan.profile},
+            )
+            pod = _pod(plan, route, _mps_container(plan), _mps_init(plan))
+            ready.append(_daemon_set(name, mps, pod, route, cluster.options(self, depends_on=ready)))
+        pod = _pod(plan, route, _plugin_container(plan), None)
+        return _daemon_set(plan.name, labels, pod, route, cluster.options(self, depends_on=ready))
 
 
-def _pod(plan: DaemonSetPlan, route: PluginPlan) -> k8s.core.v1.PodSpecArgs:
+def _daemon_set(
+    name: str, labels: dict[str, str], pod: k8s.core.v1.PodSpecArgs, route: PluginPlan, opts: pulumi.ResourceOptions
+) -> k8s.apps.v1.DaemonSet:
+    return k8s.apps.v1.DaemonSet(
+        name,
+        metadata={"name": name, "namespace": route.namespace, "labels": {**labels, **MANAGED_BY}},
+        spec=k8s.apps.v1.DaemonSetSpecArgs(
+            selector={"matchLabels": labels},
+            update_strategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%"}},
+            template={"metadata": {"labels": labels}, "spec": pod},
+        ),
+        opts=opts,
+    )
+
+
+def _plugin_container(plan: DaemonSetPlan) -> k8s.core.v1.ContainerArgs:
+    env = {
+        "CONFIG_FILE": f"{CONFIG_FOLDER}/{CONFIG_KEY}",
+        # Device access granted behind the runtime's back is lost when the kubelet rewrites cgroups
+        # (Azure/AKS#3680); passing device specs needs privilege.
+        "PASS_DEVICE_SPECS": "true",
+    }
+    if plan.mig:
+        env["NVIDIA_MIG_MONITOR_DEVICES"] = "all"
+    return k8s.core.v1.ContainerArgs(
+        name="nvidia-device-plugin",
+        image=plan.image,
+        env=[{"name": k, "value": v} for k, v in env.items()],
+        security_context={"privileged": True},
+        volume_mounts=[{"name": "sockets", "mountPath": _SOCKETS}, _CONFIG_MOUNT, *(_MPS_MOUNTS if plan.mps else ())],
+    )
+
+
+def _mps_container(plan: DaemonSetPlan) -> k8s.core.v1.ContainerArgs:
+    return k8s.core.v1.ContainerArgs(
+        name="mps-control-daemon",
+        image=plan.image,
+        command=["mps-control-daemon"],
+        env=[
+            {"name": "CONFIG_FILE", "value": f"{CONFIG_FOLDER}/{CONFIG_KEY}"},
+            {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+            {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
+        ],
+        security_context={"privileged": True},
+        volume_mounts=[_CONFIG_MOUNT, *_MPS_MOUNTS],
+    )
+
+
+def _mps_init(plan: DaemonSetPlan) -> k8s.core.v1.ContainerArgs:
+    """Makes the shared memory that clients and daemon meet in; it must reach the host, hence the propagation."""
+    return k8s.core.v1.ContainerArgs(
+        name="mps-control-daemon-mounts",
+        image=plan.image,
+        command=["mps-control-daemon", "mount-shm"],
+        security_context={"privileged": True},
+        volume_mounts=[{"name": "mps-root", "mountPath": "/mps", "mountPropagation": "Bidirectional"}],
+    )
+
+
+def _pod(
+    plan: DaemonSetPlan,
+    route: PluginPlan,
+    container: k8s.core.v1.ContainerArgs,
+    init: k8s.core.v1.ContainerArgs | None,
+) -> k8s.core.v1.PodSpecArgs:
+    """A pod of the plugin, or with `init` of the MPS control daemon."""
+    volumes: list[dict[str, object]] = [{"name": "config", "configMap": {"name": plan.config_map.name}}]
+    if init is None:
+        volumes.append({"name": "sockets", "hostPath": {"path": _SOCKETS}})
+    if plan.mps:
+        volumes.append({"name": "mps-root", "hostPath": {"path": MPS_ROOT, "type": "DirectoryOrCreate"}})
+        volumes.append({"name": "mps-shm", "hostPath": {"path": f"{MPS_ROOT}/shm"}})
     return k8s.core.v1.PodSpecArgs(
         priority_class_name="system-node-critical",
         runtime_class_name=plan.runtime_class,
         automount_service_account_token=False,
+        host_pid=True if plan.mps else None,
         image_pull_secrets=[{"name": s} for s in route.pull_secrets] or None,
         affinity=k8s.core.v1.AffinityArgs(
             node_affinity=k8s.core.v1.NodeAffinityArgs(
@@ -84,25 +161,7 @@ def _pod(plan: DaemonSetPlan, route: PluginPlan) -> k8s.core.v1.PodSpecArgs:
             )
         ),
         tolerations=[dict(t) for t in plan.tolerations],
-        containers=[
-            k8s.core.v1.ContainerArgs(
-                name="nvidia-device-plugin",
-                image=plan.image,
-                env=[
-                    {"name": "CONFIG_FILE", "value": f"{CONFIG_FOLDER}/{CONFIG_KEY}"},
-                    # Device access granted behind the runtime's back is lost when the kubelet rewrites cgroups
-                    # (Azure/AKS#3680); passing device specs needs privilege.
-                    {"name": "PASS_DEVICE_SPECS", "value": "true"},
-                ],
-                security_context={"privileged": True},
-                volume_mounts=[
-                    {"name": "sockets", "mountPath": _SOCKETS},
-                    {"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True},
-                ],
-            )
-        ],
-        volumes=[
-            {"name": "sockets", "hostPath": {"path": _SOCKETS}},
-            {"name": "config", "configMap": {"name": plan.config_map.name}},
-        ],
+        init_containers=[init] if init is not None else None,
+        containers=[container],
+        volumes=volumes,
     )

@@ -114,6 +114,10 @@ def _software(plan: Plan, inside: InCluster, before: list[pulumi.Resource]) -> N
         from infra.deploy.plugin import DevicePlugin
 
         DevicePlugin("device-plugin", plan.plugin, inside, before)
+    if plan.hami:
+        from infra.deploy.hami import HamiScheduler
+
+        HamiScheduler("hami-scheduler", plan.hami, inside, before)
     if plan.operator:
         from infra.deploy.operator import GpuOperator
 

@@ -30,12 +30,11 @@ class Autoscaling:
     nodes_started: int
 
 
-def autoscaling(pool: AksPool, gpus: int, profile: Profile) -> Autoscaling | None:
-    """None for pools of fixed size."""
+def autoscaling(pool: AksPool, gpus: int, per_node: int) -> Autoscaling | None:
+    """Arithmetic of a pool whose nodes hold `per_node` pods on `gpus` GPUs; None for pools of fixed size."""
     if pool.autoscale is None:
         return None
-    per_node = gpus * profile.replicas
-    from_zero = min(profile.replicas, pool.autoscale.max) if pool.autoscale.min == 0 else 1
+    from_zero = min(-(-per_node // gpus), pool.autoscale.max) if pool.autoscale.min == 0 else 1
     return Autoscaling(
         min_nodes=pool.autoscale.min,
         max_nodes=pool.autoscale.max,
@@ -47,16 +46,18 @@ def autoscaling(pool: AksPool, gpus: int, profile: Profile) -> Autoscaling | Non
     )
 
 
-def check_autoscaling(pool: AksPool, gpus: int | None, profile: Profile, path: str) -> list[Diagnostic]:
+def check_autoscaling(pool: AksPool, gpus: int | None, profile: Profile, per_node: int, path: str) -> list[Diagnostic]:
     """Sharing that the autoscaler cannot see."""
     scale = pool.autoscale
     if scale is None:
         return []
     found: list[Diagnostic] = []
-    if profile.replicas > 1 and gpus is not None:
-        plan = autoscaling(pool, gpus, profile)
+    if gpus and per_node > gpus:
+        plan = autoscaling(pool, gpus, per_node)
         assert plan is not None
-        if scale.min == 0 and profile.resource != "nvidia.com/gpu":
+        if scale.min == 0 and profile.mig_strategy == "mixed":
+            pass  # check_mig says it
+        elif scale.min == 0 and profile.resource != "nvidia.com/gpu":
             found.append(diagnostic("GF421", f"{path}.autoscale.min", value=0, resource=profile.resource))
         elif scale.min == 0:
             found.append(

@@ -8,12 +8,16 @@ from typing import Any
 
 #: Every node of a pool carries this label; its value is the pool's name in the stack file.
 POOL_LABEL = "gpufleet.dev/pool"
+#: How the pool's GPUs are offered: a change of it on a node with running pods is refused.
+METHOD_LABEL = "gpufleet.dev/method"
 #: Objects carry the sharing profile that they serve.
 PROFILE_LABEL = "gpufleet.dev/profile"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "gpufleet"}
 
 #: Read by the operator's config-manager on each node (reference: NVIDIA/k8s-device-plugin cmd/config-manager).
 OPERATOR_CONFIG_LABEL = "nvidia.com/device-plugin.config"
+#: Read by the operator's MIG manager on each node.
+MIG_CONFIG_LABEL = "nvidia.com/mig.config"
 DEPLOY_LABEL = "nvidia.com/gpu.deploy."
 
 #: The profile of pools that name none; also the operator's explicit default.

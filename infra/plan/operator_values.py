@@ -6,18 +6,25 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+
 from infra.catalog import component, distribution
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import NodePool
+from infra.config.sharing import Hami, Mig
 from infra.config.software import OperatorRoute
 from infra.plan.driver_owner import node_labels, operator_driver
-from infra.plan.names import OPERATOR_CONFIG_LABEL, UNSHARED, config_map_name
+from infra.plan.facts import pool_facts
+from infra.plan.mig import layout, release_strategy
+from infra.plan.names import DEPLOY_LABEL, MIG_CONFIG_LABEL, OPERATOR_CONFIG_LABEL, UNSHARED, config_map_name
 from infra.plan.plugin_objects import ConfigMapPlan
-from infra.plan.sharing import Profile, plugin_config, serves
+from infra.plan.sharing import Profile, plugin_config, serves, spec_of
 from infra.plan.taints import Taint, pool_taints, tolerations
 
 RELEASE_NAME = "gpu-operator"
+#: The MIG manager's default: nodes that no pool cuts stay whole.
+MIG_DISABLED = "all-disabled"
 #: The chart's own default toleration; kept, so that nodes outside the stack's pools are served as before.
 _CHART_TAINT = Taint("nvidia.com/gpu", "", "NoSchedule")
 #: Paths that the plan derives. A raw value there would contradict it.
@@ -32,6 +39,8 @@ DERIVED_PATHS = (
     "devicePlugin.config",
     "gfd.enabled",
     "mig.strategy",
+    "migManager.enabled",
+    "migManager.config",
     "daemonsets.tolerations",
     "nfd.enabled",
     "node-feature-discovery.worker.tolerations",
@@ -52,6 +61,7 @@ class OperatorPlan:
     values: dict[str, Any]
     config_map: ConfigMapPlan
     default_profile: str
+    mig_config: ConfigMapPlan | None = None
 
 
 def _set(values: dict[str, Any], path: str, value: Any) -> None:
@@ -76,11 +86,12 @@ def operator_plan(stack: Stack, profiles: dict[str, Profile]) -> OperatorPlan:
         raise TypeError("not the operator route")
     data = {name: profile.config for name, profile in profiles.items()}
     if UNSHARED not in data:
-        from infra.config.software import NoSharing
+        from infra.config.sharing import NoSharing
 
         data[UNSHARED] = plugin_config(NoSharing(strategy="none"))
     data = dict(sorted(data.items()))
     config_map = ConfigMapPlan(config_map_name("sharing", data), data)
+    mig_config = mig_manager_config(stack)
     known = component("gpu-operator")
     return OperatorPlan(
         namespace=route.namespace,
@@ -89,14 +100,19 @@ def operator_plan(stack: Stack, profiles: dict[str, Profile]) -> OperatorPlan:
         repository=None if route.chart.path else route.chart.repository or known.repository,
         version=route.version or known.version,
         timeout_seconds=route.timeout_seconds,
-        values=_values(stack, route, profiles, config_map),
+        values=_values(stack, route, profiles, config_map, mig_config),
         config_map=config_map,
         default_profile=UNSHARED,
+        mig_config=mig_config,
     )
 
 
 def _values(
-    stack: Stack, route: OperatorRoute, profiles: dict[str, Profile], config_map: ConfigMapPlan
+    stack: Stack,
+    route: OperatorRoute,
+    profiles: dict[str, Profile],
+    config_map: ConfigMapPlan,
+    mig_config: ConfigMapPlan | None,
 ) -> dict[str, Any]:
     values: dict[str, Any] = copy.deepcopy(route.values)
     driver = operator_driver(stack)
@@ -113,15 +129,20 @@ def _values(
         env = dict(known.operator_toolkit_env) if known else {}
         _set(values, "toolkit.env", [{"name": k, "value": v} for k, v in sorted(env.items())])
     _set(values, "operator.runtimeClass", driver.runtime_class)
-    _set(values, "devicePlugin.enabled", True)
-    _set(values, "devicePlugin.config", {"name": config_map.name, "default": UNSHARED})
+    hami = any(p.strategy == "hami" for p in profiles.values())
+    _set(values, "devicePlugin.enabled", not hami)  # two plugins register one resource name
+    if not hami:
+        _set(values, "devicePlugin.config", {"name": config_map.name, "default": UNSHARED})
     _set(values, "gfd.enabled", True)
     _set(values, "nfd.enabled", True)
     # The plugin takes MIG_STRATEGY from the environment, so the chart's default `single` would beat the file.
-    _set(values, "mig.strategy", "none")
+    _set(values, "mig.strategy", release_strategy(stack))
+    _set(values, "migManager.enabled", mig_config is not None)
+    if mig_config is not None:
+        _set(values, "migManager.config", {"name": mig_config.name, "default": MIG_DISABLED})
     _set(values, "daemonsets.tolerations", closure)
     _set(values, "node-feature-discovery.worker.tolerations", closure)
-    if any(p.replicas > 1 for p in profiles.values()):
+    if any(p.pods_per_device > 1 for p in profiles.values()):
         # Without it the exporter shows one of the pods that share a GPU (NVIDIA/dcgm-exporter#151).
         _set(values, "dcgmExporter.env", [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}])
     if route.images.pull_secrets:
@@ -130,11 +151,55 @@ def _values(
     return values
 
 
-def config_labels(stack: Stack) -> dict[str, dict[str, str]]:
-    """Per pool, the label by which config-manager finds the pool's key."""
+def mig_layouts(stack: Stack) -> dict[str, dict[str, int]]:
+    """Per pool whose GPUs the MIG manager cuts, the instances of each GPU."""
     if not isinstance(stack.stack, OperatorRoute):
         return {}
-    return {p.name: {OPERATOR_CONFIG_LABEL: p.sharing or UNSHARED} for p in stack.pools if serves(p)}
+    out = {}
+    for pool in stack_pools(stack):
+        spec = spec_of(pool, stack)
+        if isinstance(spec, Mig) and pool.driver == "operator":
+            wanted = layout(spec, pool_facts(pool).model)
+            if wanted is not None:
+                out[pool.name] = wanted
+    return out
+
+
+def mig_layout_name(instances: dict[str, int]) -> str:
+    """`2x1g.10gb_1x3g.40gb`: a name for the MIG manager's configuration that is a label value as well."""
+    return "_".join(f"{count}x{profile.replace('+', '.')}" for profile, count in sorted(instances.items()))
+
+
+def mig_manager_config(stack: Stack) -> ConfigMapPlan | None:
+    """The MIG manager's configuration with the stack's own layouts; None where it has nothing to cut."""
+    wanted = mig_layouts(stack)
+    if not wanted:
+        return None
+    configs: dict[str, Any] = {MIG_DISABLED: [{"devices": "all", "mig-enabled": False}]}
+    for instances in wanted.values():
+        configs[mig_layout_name(instances)] = [{"devices": "all", "mig-enabled": True, "mig-devices": instances}]
+    data = {"config.yaml": yaml.safe_dump({"version": "v1", "mig-configs": dict(sorted(configs.items()))})}
+    return ConfigMapPlan(config_map_name("mig", data), data)
+
+
+def config_labels(stack: Stack) -> dict[str, dict[str, str]]:
+    """Per pool, the labels by which config-manager and MIG manager find what is meant for the pool's nodes."""
+    if not isinstance(stack.stack, OperatorRoute):
+        return {}
+    cut = mig_layouts(stack)
+    out: dict[str, dict[str, str]] = {}
+    for pool in stack_pools(stack):
+        if not serves(pool):
+            continue
+        labels = out.setdefault(pool.name, {})
+        spec = spec_of(pool, stack)
+        if not isinstance(spec, Hami):
+            labels[OPERATOR_CONFIG_LABEL] = pool.sharing or UNSHARED
+        if pool.name in cut:
+            labels[MIG_CONFIG_LABEL] = mig_layout_name(cut[pool.name])
+        elif cut:
+            labels[DEPLOY_LABEL + "mig-manager"] = "false"  # what others cut is not its business
+    return out
 
 
 def check_operator(stack: Stack) -> list[Diagnostic]:

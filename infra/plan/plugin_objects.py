@@ -31,7 +31,10 @@ class ConfigMapPlan:
 
 @dataclass(frozen=True)
 class DaemonSetPlan:
-    """The plugin for one profile. `affinity` holds node selector terms, any of which suffices."""
+    """The plugin for one profile. `affinity` holds node selector terms, any of which suffices.
+
+    `mps`: an MPS control daemon runs beside it, as a DaemonSet of its own. `mig`: the plugin may look into MIG devices.
+    """
 
     name: str
     profile: str
@@ -41,6 +44,8 @@ class DaemonSetPlan:
     tolerations: tuple[dict[str, str], ...]
     runtime_class: str | None
     image: str
+    mps: bool = False
+    mig: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,12 @@ def plugin_plan(stack: Stack, profiles: dict[str, Profile]) -> PluginPlan:
         raise TypeError("not the plugin route")
     by_profile: dict[str, list[Pool]] = {name: [] for name in profiles}
     for pool in stack.pools:
-        if serves(pool):
+        if serves(pool) and profiles[pool.sharing or UNSHARED].strategy != "hami":  # it brings its own plugin
             by_profile[pool.sharing or UNSHARED].append(pool)
     daemon_sets = []
     for name, pools in by_profile.items():
+        if not pools:
+            continue
         data = {CONFIG_KEY: profiles[name].config}
         taints = {t for pool in pools for t in pool_taints(pool)}
         daemon_sets.append(
@@ -102,6 +109,8 @@ def plugin_plan(stack: Stack, profiles: dict[str, Profile]) -> PluginPlan:
                 tolerations=tuple(t.as_dict() for t in tolerations(taints)),
                 runtime_class=plugin_runtime_class(pools),
                 image=plugin_image(route),
+                mps=profiles[name].strategy == "mps",
+                mig=profiles[name].strategy == "mig",
             )
         )
     wanted = next((d.runtime_class for d in daemon_sets if d.runtime_class), None)

@@ -13,9 +13,11 @@ from infra.config.pools import AksPool
 from infra.plan.names import GENERATION_LENGTH, content_hash
 
 
-def immutable_inputs(pool: AksPool, cluster: AksCluster) -> dict[str, Any]:
+def immutable_inputs(pool: AksPool, cluster: AksCluster, method: str, mig: str | None) -> dict[str, Any]:
     """What AKS cannot change on an agent pool (AKS documentation: create-node-pools, spot-node-pool,
-    aks-managed-gpu-nodes, reliability-availability-zones-configure, concepts-storage), as sent."""
+    aks-managed-gpu-nodes, gpu-multi-instance, reliability-availability-zones-configure, concepts-storage), as sent.
+
+    The sharing method is one of them: under pods that run, whole GPUs must not turn into shared ones."""
     network = cluster.network
     subnet = None
     if network is not None:
@@ -23,6 +25,8 @@ def immutable_inputs(pool: AksPool, cluster: AksCluster) -> dict[str, Any]:
     return {
         "vmSize": pool.vm_size,
         "driver": aks_driver(pool),
+        "gpuInstanceProfile": mig,
+        "method": method,
         "maxPods": pool.max_pods,
         "osDiskSizeGB": pool.os_disk_size_gb,
         "osDiskType": pool.os_disk_type,
@@ -38,11 +42,11 @@ def aks_driver(pool: AksPool) -> str:
     return "Install" if pool.driver == "aks" else "None"
 
 
-def generation(pool: AksPool, cluster: AksCluster) -> str:
+def generation(pool: AksPool, cluster: AksCluster, method: str, mig: str | None) -> str:
     """Four characters, the same as long as nothing immutable changes."""
-    return content_hash(immutable_inputs(pool, cluster), GENERATION_LENGTH)
+    return content_hash(immutable_inputs(pool, cluster, method, mig), GENERATION_LENGTH)
 
 
-def agent_pool_name(pool: AksPool, cluster: AksCluster) -> str:
+def agent_pool_name(pool: AksPool, cluster: AksCluster, method: str = "none", mig: str | None = None) -> str:
     """Name of the agent pool in Azure and of its Pulumi resource: at most 12 characters, `[a-z][a-z0-9]*`."""
-    return pool.name + generation(pool, cluster)
+    return pool.name + generation(pool, cluster, method, mig)

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from infra.config.pools import AksPool, Pool
+from infra.config.sharing import Hami, Mig
 from infra.plan.device_plugin import NodeLayout, predict
 from infra.plan.facts import Facts
+from infra.plan.mig import layout
 from infra.plan.names import POOL_LABEL
-from infra.plan.sharing import Profile
+from infra.plan.sharing import Profile, Spec, device_memory_gib
 
 
 @dataclass(frozen=True)
@@ -27,31 +29,43 @@ class NodePrediction:
 
 
 @lru_cache(maxsize=4096)
-def _answer(config: str, gpus: int, product: str) -> tuple[dict[str, int], dict[str, str]]:
-    answer = predict(config, NodeLayout(gpus=gpus, product=product))
+def _answer(
+    config: str, gpus: int, product: str, mig: tuple[str, ...], env: tuple[tuple[str, str], ...]
+) -> tuple[dict[str, int], dict[str, str]]:
+    layout = dict.fromkeys(range(gpus), mig) if mig else {}
+    answer = predict(config, NodeLayout(gpus=gpus, product=product, mig=layout), env=dict(env))
     return dict(answer.capacity or {}), dict(answer.labels or {})
 
 
-def predict_node(pool: Pool, facts: Facts, profile: Profile | None, feature_labels: bool) -> NodePrediction:
+def predict_node(
+    pool: Pool, facts: Facts, spec: Spec, profile: Profile | None, mig_env: str | None, feature_labels: bool
+) -> NodePrediction:
     """The device plugin's own semantics, applied to the text that will be deployed.
 
+    `mig_env` is the MIG strategy that the operator gives the plugin as an environment variable (it beats the file).
     `feature_labels`: whether feature discovery (GFD) runs on the node and writes nvidia.com/gpu.* labels.
     """
     ours = pool_labels(pool)
     if profile is None:
         return NodePrediction({}, ours)
-    if facts.gpus is None:
+    instances = layout(spec, facts.model) if isinstance(spec, Mig) else {}
+    if facts.gpus is None or instances is None:
         return NodePrediction({}, ours, known=False)
     product = facts.model.product if facts.model else None
-    resources, labels = _answer(profile.config, facts.gpus, product or "")
+    mig = tuple(p for p, n in instances.items() for _ in range(n))
+    env = (("MIG_STRATEGY", mig_env),) if mig_env else ()
+    resources, labels = _answer(profile.config, facts.gpus, product or "", mig, env)
+    if isinstance(spec, Hami):  # its plugin registers the same name, so many times per GPU
+        resources = {profile.resource: facts.gpus * spec.split_count}
     shown = dict(ours)
     if feature_labels:
-        shown |= {f"nvidia.com/{k}": v for k, v in labels.items() if product or k != "gpu.product"}
+        shown |= {f"nvidia.com/{k}": v for k, v in labels.items() if product or not k.endswith("product")}
         shown["nvidia.com/gpu.present"] = "true"
-        if facts.model and facts.model.memory_mib:
+        if facts.model and facts.model.memory_mib and not mig:
             shown["nvidia.com/gpu.memory"] = str(facts.model.memory_mib)
-    memory = round(facts.memory_gib / profile.replicas, 2) if facts.memory_gib else None
-    return NodePrediction(dict(resources), dict(sorted(shown.items())), memory)
+    memory = device_memory_gib(spec, facts)
+    each = round(memory / profile.pods_per_device, 2) if memory else None
+    return NodePrediction(dict(resources), dict(sorted(shown.items())), each)
 
 
 def pool_labels(pool: Pool) -> dict[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from infra.config.diagnostics import Diagnostic, Severity, summary, text
-from infra.plan.compile import Plan, PoolPlan
+from infra.plan.compile import Plan
+from infra.plan.pool_plan import PoolPlan
 
 OWNERS = {
     "aks": "AKS installs it",
@@ -120,7 +121,8 @@ def _teams(plan: Plan) -> list[str]:
             )
             selector = ", ".join(f"{k}={v}" for k, v in pool.node_selector.items())
             lines.append(
-                f"  on {pool.pool}: ask for {pool.resource}: 1, nodeSelector {selector}, tolerate {needs or 'nothing'}"
+                f"  on {pool.pool}: ask for {' or '.join(pool.resources)}: 1, nodeSelector {selector},"
+                f" tolerate {needs or 'nothing'}"
             )
     return lines
 

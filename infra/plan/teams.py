@@ -21,7 +21,7 @@ class TeamPool:
     """What a pod of the team needs to run on one pool."""
 
     pool: str
-    resource: str
+    resources: tuple[str, ...]
     node_selector: dict[str, str]
     tolerations: tuple[dict[str, str], ...]
 
@@ -43,9 +43,10 @@ def team_resources(team: Team, stack: Stack, profiles: dict[str, Profile]) -> tu
     return tuple(
         sorted(
             {
-                profiles[p.sharing or UNSHARED].resource
-                for p in stack.pools
-                if p.name in team.pools and serves(p) and (p.sharing or UNSHARED) in profiles
+                resource
+                for p in stack_pools(stack)
+                if p.name in team.pools and serves(p)
+                for resource in profiles[p.sharing or UNSHARED].resources
             }
         )
     )
@@ -73,12 +74,12 @@ def team_plans(stack: Stack, profiles: dict[str, Profile]) -> tuple[TeamPlan, ..
         pools = tuple(
             TeamPool(
                 p.name,
-                profiles[p.sharing or UNSHARED].resource,
+                profiles[p.sharing or UNSHARED].resources,
                 _node_selector(p),
                 tuple(t.as_dict() for t in tolerations(pool_taints(p))),
             )
             for p in stack.pools
-            if p.name in team.pools and serves(p) and (p.sharing or UNSHARED) in profiles
+            if p.name in team.pools and serves(p)
         )
         plans.append(TeamPlan(team.name, team.namespace, team.group, team.role, _quota(team, resources), pools))
     return tuple(plans)
@@ -112,11 +113,11 @@ def check_workload_tolerations(stack: Stack, profiles: dict[str, Profile]) -> li
     found = []
     for i, pool in enumerate(stack_pools(stack)):
         profile = profiles.get(pool.sharing or UNSHARED)
-        if profile is None or not serves(pool) or profile.resource == "nvidia.com/gpu":
+        if profile is None or not serves(pool) or profile.resources == ("nvidia.com/gpu",):
             continue
         repelling = [taint for taint in pool_taints(pool) if taint.key == "nvidia.com/gpu"]
         if repelling:
-            value = ", ".join(map(str, repelling))
+            value, names = ", ".join(map(str, repelling)), " or ".join(profile.resources)
             add = [t.as_dict() for t in tolerations(repelling)]
-            found.append(diagnostic("GF440", f"pools[{i}].taints", value=value, resource=profile.resource, add=add))
+            found.append(diagnostic("GF440", f"pools[{i}].taints", value=value, resource=names, add=add))
     return found

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from infra.plan.compile import Plan, PoolPlan
+from infra.plan.compile import Plan
 from infra.plan.names import POOL_LABEL
+from infra.plan.pool_plan import PoolPlan
 from infra.plan.taints import Taint, parse_taint
 from infra.status.observe import Observed, ObservedNode, PluginPod
 

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from tests.unit.config.case import Case
+from tests.unit.config.method_cases import METHODS
 from tests.unit.config.samples import REMOVE
 
 T4 = "Standard_NC4as_T4_v3"
@@ -16,27 +17,6 @@ GB200 = "Standard_ND128isr_NDR_GB200_v6"
 OWNERS_AKS = ("aks", "operator", "managed", "none")
 LISTED = ("610.57.04", "595.91.07", "580.173.02", "535.309.01")
 SPOT = "kubernetes.azure.com/scalesetpriority"
-
-Told = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Case:
-    code: str
-    path: str
-    base: str
-    wrong: dict[str, Any]
-    right: dict[str, Any] = field(default_factory=dict)
-    value: str | None = None
-    allowed: tuple[str, ...] | None = None
-    closest: str | None = None
-    says: str = ""
-    also: Told = ()
-    right_also: Told = ()
-
-    def __str__(self) -> str:
-        return f"{self.code} {self.path} {self.base}"
-
 
 def sharing(**profile: Any) -> dict[str, Any]:
     """The pool t4 with time-slicing."""
@@ -57,7 +37,7 @@ BY_SELECTOR = {"pools[0].hosts": REMOVE, "pools[0].nodeSelector": {"a": "b"}}
 
 SHAPE = [
     Case("GF101", "stack.namspace", "aks-plugin", {"stack.namspace": "x"}, {"stack.namespace": "x"},
-         value="namspace", allowed=("images", "kind", "namespace", "version"), closest="namespace"),
+         value="namspace", allowed=("hamiChart", "images", "kind", "namespace", "version"), closest="namespace"),
     Case("GF101", "pools[0].vmsize", "aks-plugin", {"pools[0].vmSize": REMOVE, "pools[0].vmsize": T4},
          value="vmsize", closest="vmSize"),
     Case("GF101", "pools[0].gpu", "aks-plugin", {"pools[0].gpu": "T4"}, value="gpu"),
@@ -418,4 +398,4 @@ POOLS = [
          value="nvidia.com/gpu:NoExecute, nvidia.com/gpu:NoSchedule"),
 ]
 
-CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS]
+CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS]

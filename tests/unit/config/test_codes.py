@@ -113,7 +113,7 @@ def test_text_of_a_diagnostic() -> None:
         "error GF101 stack.namspace  stacks/Pulumi.test.yaml:12",
         "    Unknown key namspace.",
         "    found:   namspace",
-        "    allowed: images, kind, namespace, version",
+        "    allowed: hamiChart, images, kind, namespace, version",
         "    closest: namespace",
         "    why:     An unknown key would be ignored without a word, and with it what it was meant to do.",
         "    do:      Use one of the allowed keys, or remove it.",

@@ -1,0 +1,75 @@
+"""HAMi instead of NVIDIA's plugin: its own Helm release, and the label that binds its plugin to nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from infra.catalog import component
+from infra.config.model import AksStack, Stack, stack_pools
+from infra.config.pools import Pool
+from infra.config.sharing import Hami
+from infra.plan.driver_owner import plugin_runtime_class
+from infra.plan.sharing import serves, spec_of
+from infra.plan.taints import pool_taints, tolerations
+
+RELEASE_NAME = "hami"
+NAMESPACE = "hami-system"
+#: The chart's node selector; without the label its plugin runs nowhere (case NV-22).
+NODE_LABEL = {"gpu": "on"}
+TIMEOUT_SECONDS = 900
+
+
+@dataclass(frozen=True)
+class HamiPlan:
+    """The Helm release. `chart` is a name in `repository`, or a path when `repository` is None; timeout in seconds."""
+
+    namespace: str
+    release: str
+    chart: str
+    repository: str | None
+    version: str
+    timeout_seconds: int
+    values: dict[str, Any]
+
+
+def hami_labels(stack: Stack) -> dict[str, dict[str, str]]:
+    """Per pool under HAMi, the label for its nodes."""
+    return {p.name: dict(NODE_LABEL) for p in stack_pools(stack) if serves(p) and isinstance(spec_of(p, stack), Hami)}
+
+
+def hami_plan(stack: Stack) -> HamiPlan | None:
+    """None where no pool uses HAMi."""
+    pools = [p for p in stack_pools(stack) if serves(p) and isinstance(spec_of(p, stack), Hami)]
+    spec = spec_of(pools[0], stack) if pools else None
+    if not isinstance(spec, Hami):
+        return None
+    known, chart = component("hami"), stack.stack.hami_chart
+    return HamiPlan(
+        namespace=NAMESPACE,
+        release=RELEASE_NAME,
+        chart=chart.path or known.chart or RELEASE_NAME,
+        repository=None if chart.path else chart.repository or known.repository,
+        version=known.version,
+        timeout_seconds=TIMEOUT_SECONDS,
+        values=_values(stack, spec, pools),
+    )
+
+
+def _values(stack: Stack, spec: Hami, pools: list[Pool]) -> dict[str, Any]:
+    closure = tolerations({t for p in pools for t in pool_taints(p)})
+    values: dict[str, Any] = {
+        "devicePlugin": {
+            "deviceSplitCount": spec.split_count,
+            "deviceMemoryScaling": spec.memory_scaling,
+            "nvidianodeSelector": dict(NODE_LABEL),
+            "tolerations": [t.as_dict() for t in closure],
+        },
+    }
+    runtime = plugin_runtime_class(pools)
+    if runtime:
+        values["devicePlugin"]["runtimeClassName"] = runtime
+    if isinstance(stack, AksStack):
+        # AKS's admissions enforcer would fight the chart over the namespace selector (Project-HAMi/HAMi chart values).
+        values["scheduler"] = {"admissionWebhook": {"manageNamespaceSelector": False}}
+    return values

@@ -1,0 +1,162 @@
+"""Rules about the methods of sharing: MIG, MPS, HAMi, the time slice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.config.case import Case
+
+A100 = "A100-SXM4-80GB"
+NC_A100 = "Standard_NC24ads_A100_v4"
+
+
+def mig(gpu: str | None = A100, **profile: Any) -> dict[str, Any]:
+    """The first pool under MIG; `gpu` is the model of pools on existing clusters."""
+    changes: dict[str, Any] = {"sharing.cut": {"strategy": "mig", **profile}, "pools[0].sharing": "cut"}
+    return {**changes, "pools[0].gpu": gpu} if gpu else changes
+
+
+def aks_mig(size: str = NC_A100, **profile: Any) -> dict[str, Any]:
+    return {**mig(None, **profile), "pools[0].vmSize": size}
+
+
+def other(strategy: str, **fields: Any) -> dict[str, Any]:
+    """A second pool, with a profile of its own."""
+    pool = {"name": "b", "hosts": {"n2": {}}, "gpu": A100, "gpusPerNode": 1, "sharing": "other"}
+    return {"sharing.other": {"strategy": strategy, **fields}, "pools[1]": pool}
+
+
+def first(strategy: str, **fields: Any) -> dict[str, Any]:
+    return {"sharing.own": {"strategy": strategy, **fields}, "pools[0].sharing": "own"}
+
+
+CUT = "pools[0].sharing"
+
+METHODS = [
+    Case(
+        "GF310",
+        CUT,
+        "existing-plugin",
+        mig("T4", profile="1g.10gb"),
+        mig("A30", profile="1g.6gb"),
+        value="cut",
+        says="T4",
+    ),
+    Case(
+        "GF311",
+        CUT,
+        "existing-plugin",
+        mig(profile="1g.5gb"),
+        mig(profile="1g.10gb"),
+        value="1g.5gb",
+        says="A100-SXM4-80GB",
+    ),
+    Case(
+        "GF311",
+        CUT,
+        "existing-plugin",
+        mig("A100-SXM4-40GB", profile="1g.20gb"),
+        mig("A100-SXM4-40GB", profile="1g.5gb"),
+        value="1g.20gb",
+    ),
+    Case(
+        "GF312",
+        CUT,
+        "existing-plugin",
+        mig(instances={"3g.40gb": 3}),
+        mig(instances={"3g.40gb": 2}),
+        value="3 x 3g.40gb",
+    ),
+    Case(
+        "GF312",
+        CUT,
+        "existing-plugin",
+        mig(instances={"3g.40gb": 2, "1g.10gb": 1}),
+        mig(instances={"4g.40gb": 1, "3g.40gb": 1}),
+        value="1 x 1g.10gb, 2 x 3g.40gb",
+    ),
+    Case(
+        "GF313",
+        "pools[0].vmSize",
+        "aks-plugin",
+        aks_mig("Standard_NCC40ads_H100_v5", profile="1g.12gb"),
+        aks_mig("Standard_NC40ads_H100_v5", profile="1g.12gb"),
+        value="Standard_NCC40ads_H100_v5",
+        says="not known to be supported",
+        also=(("GF234", "pools[0].vmSize"),),
+    ),
+    Case("GF314", CUT, "aks-plugin", aks_mig(profile="1g.20gb"), aks_mig(profile="2g.20gb"), value="1g.20gb"),
+    Case(
+        "GF314",
+        CUT,
+        "aks-plugin",
+        aks_mig(instances={"1g.10gb": 2, "3g.40gb": 1}),
+        aks_mig(profile="3g.40gb"),
+        value="1g.10gb, 3g.40gb",
+    ),
+    Case(
+        "GF315",
+        "pools[0].driverVersion",
+        "existing-plugin",
+        {**mig(profile="1g.10gb"), "pools[0].driverVersion": "570.148.08"},
+        {**mig(profile="1g.10gb"), "pools[0].driverVersion": "570.172.08"},
+        value="570.148.08",
+    ),
+    Case(
+        "GF316",
+        CUT,
+        "existing-operator",
+        {**mig(profile="1g.10gb"), **other("mig", instances={"1g.10gb": 1, "3g.40gb": 1})},
+        {**mig(profile="1g.10gb", naming="mixed"), **other("mig", instances={"1g.10gb": 1, "3g.40gb": 1})},
+        value="single",
+    ),
+    Case("GF320", CUT, "existing-plugin", first("mps", replicas=49), first("mps", replicas=48), value="49"),
+    Case(
+        "GF320",
+        CUT,
+        "existing-plugin",
+        {**first("mps", replicas=17), "pools[0].gpu": "V100-SXM2-32GB"},
+        {**first("mps", replicas=16), "pools[0].gpu": "V100-SXM2-32GB"},
+        value="17",
+    ),
+    Case(
+        "GF321",
+        CUT,
+        "existing-operator",
+        {**first("mps", replicas=2), **other("mig", profile="1g.10gb", naming="mixed")},
+        {**first("mps", replicas=2), **other("mig", profile="1g.10gb")},
+        value="own",
+    ),
+    Case(
+        "GF330",
+        CUT,
+        "existing-operator",
+        {**first("timeSlicing", replicas=2, timeSlice="short"), "pools[0].driver": "operator"},
+        first("timeSlicing", replicas=2, timeSlice="short"),
+        value="short",
+    ),
+    Case(
+        "GF330",
+        CUT,
+        "aks-plugin",
+        first("timeSlicing", replicas=2, timeSlice="long"),
+        first("timeSlicing", replicas=2),
+        value="long",
+    ),
+    Case(
+        "GF340",
+        "pools[1].sharing",
+        "existing-plugin",
+        {**first("hami"), **other("timeSlicing", replicas=2)},
+        {**first("hami"), **other("hami")},
+        says="t4",
+    ),
+    Case(
+        "GF341",
+        "pools[1].sharing",
+        "existing-plugin",
+        {**first("hami"), **other("hami", splitCount=4)},
+        {**first("hami"), **other("hami", splitCount=10)},
+        value="other",
+    ),
+]
