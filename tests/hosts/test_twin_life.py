@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from twin.hosts import cgroup, network, state
+from twin.hosts import cgroup, network, scenarios, state
 from twin.hosts.engine import HostTwin
 
 
@@ -125,3 +125,23 @@ def test_stand_in_runtimes_run_as_services(start_hosts: Any, runtime: str) -> No
     if runtime == "docker":
         twin.run("gpu01", 'echo \'{"default-runtime": "nvidia"}\' > /etc/docker/daemon.json')
         assert twin.run("gpu01", "systemctl restart docker").rc != 0  # no such runtime
+
+
+def test_every_scenario_comes_up(start_hosts: Any) -> None:
+    names = scenarios.names()
+    twin = start_hosts(len(names), names)
+    states = {host.scenario.name: twin.run(host, "systemctl is-system-running").stdout for host in twin.hosts}
+    assert states == dict.fromkeys(names, "running\n")
+
+
+def test_a_held_lock_is_waited_for(start_hosts: Any) -> None:
+    twin = start_hosts(1, [{"extends": "no-gpu", "apt_lock_seconds": 4}])
+    twin.run("gpu01", "apt-get update")
+    assert "Could not get lock" in twin.run("gpu01", "apt-get -y install make").stderr
+    assert twin.run("gpu01", "apt-get -y -o DPkg::Lock::Timeout=30 install make").rc == 0
+
+
+def test_the_retired_key_is_refused(start_hosts: Any) -> None:
+    twin = start_hosts(1, ["old-cuda-key"])
+    answer = twin.run("gpu01", "apt-get update")
+    assert "NO_PUBKEY" in answer.stdout + answer.stderr

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import cgroup, layers, machine, network, nspawn, paths, recover, repository, root, serve, setup, state
+from . import cgroup, layers, limits, machine, network, nspawn, paths, recover, repository, root, serve, setup, state
 from . import scenarios as scenario_files
 from .errors import TwinError
 from .scenarios import Scenario
 
-START_LIMIT = 60.0  # seconds for sshd of the last host to answer
+START_LIMIT = 60.0  # seconds for sshd of the last host to answer; more by the number of hosts
 LOCK = Path("/run/lock/gpufleet-hosts.lock")  # one subnet is chosen at a time on this machine
 ScenarioLike = str | Mapping[str, Any]
 
@@ -89,6 +89,7 @@ class HostTwin:
         self.directory.mkdir(parents=True, exist_ok=True)
         with paths.locked(LOCK):
             self.network = network.create(self.directory)
+            limits.raise_for(count)
         self._state = state.TwinState(self.network.bridge, self.network.subnet, nspawn_args=list(nspawn_args))
         self._save()
         try:
@@ -129,7 +130,9 @@ class HostTwin:
         neighbours = {other.name: other.address for other in self.hosts}
         key = (self.directory / "ssh/id_ed25519.pub").read_text()
         nspawn.write_identity(host.machine, host.address, self.network.prefix, key, neighbours)
-        setup.apply(host.machine.tree, host.scenario, host.name, self.url, host.machine.directory / "setup.log")
+        repo = self.repository or repository.ensure(self.progress)
+        log = host.machine.directory / "setup.log"
+        setup.apply(host.machine.tree, host.scenario, host.name, self.url, repo.folder, log)
         self._save_scenario(host)
 
     def replace(self, host: Host | str, scenario: ScenarioLike | None = None) -> Host:
@@ -148,7 +151,7 @@ class HostTwin:
 
     def wait_ready(self, hosts: Sequence[Host], limit: float = START_LIMIT) -> None:
         """Wait until each host answers SSH and systemd has finished its start. Raises TwinError with the console."""
-        deadline = time.monotonic() + limit
+        deadline = time.monotonic() + limit + 4 * len(hosts)
         for host in hosts:
             while True:
                 result = self.run(host, "systemctl is-system-running --wait", timeout=20)
@@ -296,7 +299,9 @@ class HostTwin:
         if self._state.server is not None:
             serve.stop(self._state.server, self.directory)
         cgroup.remove(self._state.bridge)
-        network.remove(self._state.bridge)
+        with paths.locked(LOCK):
+            network.remove(self._state.bridge)
+            limits.restore()
         state.path(self.directory).unlink(missing_ok=True)
         self._state, self.network, self.hosts = None, None, []
 

@@ -42,6 +42,20 @@ fcntl.lockf(f, fcntl.LOCK_EX); time.sleep(float(pathlib.Path('/twin/apt-lock-sec
 [Install]
 WantedBy=multi-user.target
 """
+# containerd 2 as its release is installed by hand: below /usr/local, without a configuration file.
+CONTAINERD2_UNIT = """[Unit]
+Description=containerd container runtime
+After=network.target twin-boot.service
+
+[Service]
+ExecStart=/usr/local/bin/containerd
+Type=notify
+Delegate=yes
+KillMode=process
+
+[Install]
+WantedBy=multi-user.target
+"""
 LSPCI = '#!/bin/sh\nexec /usr/bin/lspci.real -A linux-sysfs -O sysfs.path=/twin/sys/bus/pci "$@"\n'
 
 
@@ -63,11 +77,23 @@ def host_layer(repo: repository.Repository, progress: bool = True) -> list[Path]
 
 def runtime_layer(runtime: str, lowers: list[Path], progress: bool = True) -> list[Path]:
     """Return the lower trees with a real runtime's layer on top; stand-ins need none."""
-    if runtime != "containerd":
+    if runtime not in ("containerd", "containerd2"):
         return lowers
-    target = paths.roots_dir() / f"containerd-{root.version(lowers[0].name)}"
-    packages = ("containerd", "runc")
-    root.ensure_tree(target, lowers, lambda tree, log: root.install(tree, packages, log), progress)
+    target = paths.roots_dir() / f"{runtime}-{root.version(lowers[0].name, CONTAINERD2_UNIT)}"
+
+    def fill(tree: Path, log: Path) -> None:
+        if runtime == "containerd":
+            root.install(tree, ("containerd", "runc"), log)
+            return
+        root.install(tree, ("runc",), log)
+        program, _ = repository.real_program("containerd", progress)
+        _write_program(tree / "usr/local/bin/containerd", program.read_bytes())
+        unit = tree / "usr/local/lib/systemd/system/containerd.service"
+        unit.parent.mkdir(parents=True, exist_ok=True)
+        unit.write_text(CONTAINERD2_UNIT)
+        enable(tree, unit.name, f"/{unit.relative_to(tree)}")
+
+    root.ensure_tree(target, lowers, fill, progress)
     return [target, *lowers]
 
 

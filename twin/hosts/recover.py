@@ -9,7 +9,7 @@ import signal
 import time
 from pathlib import Path
 
-from . import cgroup, machine, network, nspawn
+from . import cgroup, limits, machine, network, nspawn
 
 
 def remove(directory: Path) -> bool:
@@ -34,6 +34,7 @@ def remove(directory: Path) -> bool:
         shutil.rmtree(folder, ignore_errors=True)
     cgroup.remove(bridge)
     network.remove(bridge)
+    limits.restore()
     return True
 
 

@@ -172,13 +172,14 @@ def version() -> str:
 
 def ensure(progress: bool = True) -> Repository:
     """Return the repository for this kernel, building it when the cache lacks it. Raises TwinError."""
-    target = paths.cache_dir() / "hostrepo" / version()
+    target = paths.cache_dir() / "hostrepo" / f"packages-{version()}"
     with paths.locked(target.parent / ".lock"):
         if not target.is_dir():
             building = target.with_name(target.name + ".building")
             shutil.rmtree(building, ignore_errors=True)
             _build(building, progress)
             building.rename(target)
+    paths.used(target)
     return Repository(target / "www", json.loads((target / "fingerprints.json").read_text()))
 
 
@@ -247,10 +248,15 @@ def _write(folder: Path, packages: Iterable[deb.Package], prefix: str) -> list[s
 
 def _context(top: Path, progress: bool) -> payloads.Context:
     """Build what must be real or compiled: nvidia-ctk with its units, and the NVML stand-in."""
+    program, recipe = real_program("nvidia-ctk", progress)
+    return payloads.Context("", {"nvidia-ctk": program}, _nvml(top), _toolkit_units(recipe))
+
+
+def real_program(name: str, progress: bool) -> tuple[Path, toolchain.Recipe]:
+    """Return a real program of the tools table, built from its Go module when the cache lacks it. Raises TwinError."""
     recipes, go = toolchain.load(TOOLS)
     say = (lambda line: print(line, flush=True)) if progress else (lambda line: None)
-    programs = toolchain.build(recipes.values(), go, say)
-    return payloads.Context("", programs, _nvml(top), _toolkit_units(recipes["nvidia-ctk"]))
+    return toolchain.build([recipes[name]], go, say)[name], recipes[name]
 
 
 def _nvml(top: Path) -> bytes:
@@ -278,7 +284,7 @@ def _real_packages(names: list[str], progress: bool) -> list[Path]:
     """Return real Debian packages with what they need beyond the root, from the user's cache."""
     from . import root  # the root decides which dependencies are there already
 
-    folder = paths.cache_dir() / "debs" / root.version(root.root_path().name, names)
+    folder = paths.cache_dir() / "debs" / f"debian-{root.version(root.root_path().name, names)}"
     if not folder.is_dir():
         if progress:
             print(f"fetching {', '.join(names)} and what they need", flush=True)
@@ -287,7 +293,7 @@ def _real_packages(names: list[str], progress: bool) -> list[Path]:
         building.mkdir(parents=True)
         root.download(names, building)
         building.rename(folder)
-    return sorted(folder.glob("*.deb"))
+    return sorted(paths.used(folder).glob("*.deb"))
 
 
 def _make_key(top: Path, name: str) -> str:

@@ -41,7 +41,7 @@ def ensure_root(progress: bool = True) -> Path:
     """
     target = root_path()
     if target.is_dir():
-        return target
+        return paths.used(target)
     with paths.locked(paths.roots_dir() / ".lock"):
         if target.is_dir():
             return target
@@ -98,6 +98,7 @@ def ensure_tree(
     """
     with paths.locked(target.with_name(target.name + ".lock")):
         if target.is_dir():
+            paths.used(target)
             return
         if progress:
             print(f"building the layer {target.name}", flush=True)

@@ -11,10 +11,10 @@ from .scenarios import Scenario
 ARCHIVE_KEYRING = "/usr/share/keyrings/twin-archive-keyring.gpg"
 
 
-def apply(tree: Path, scenario: Scenario, host: str, url: str, log: Path) -> None:
+def apply(tree: Path, scenario: Scenario, host: str, url: str, repo: Path, log: Path) -> None:
     """Write the scenario and install what it says is already there. Raises TwinError when an installation fails.
 
-    `url` is the address of the package server, reachable from here as from the host.
+    `url` is the address of the package server, reachable from here as from the host; it serves the folder `repo`.
     """
     values = scenario.values
     (tree / "twin/scenario.json").write_text(scenarios.dump(scenario, host))
@@ -32,11 +32,12 @@ def apply(tree: Path, scenario: Scenario, host: str, url: str, log: Path) -> Non
     if wanted:
         _install(tree, wanted, url, log, keep=values["keep_sources"])
     if values["runfile"]:
-        _run_installer(tree, values["runfile"], log)
+        _run_installer(tree, values["runfile"], repo, log)
+    retired = (repo / "compute/cuda/repos/debian12/x86_64/7fa2af80.pub").read_text()
     for path, content in values["files"].items():
         target = tree / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(content)
+        target.write_text(content.replace("@PACKAGE_SERVER@", url).replace("@RETIRED_KEY@", retired))
         if path in values["modes"]:
             target.chmod(int(str(values["modes"][path]), 8))
     for unit in values["masked_units"]:
@@ -77,12 +78,11 @@ def _install(tree: Path, packages: list[str], url: str, log: Path, *, keep: bool
             (tree / "var/lib/apt/lists/partial").mkdir(parents=True)
 
 
-def _run_installer(tree: Path, version: str, log: Path) -> None:
+def _run_installer(tree: Path, version: str, repo: Path, log: Path) -> None:
     """Run the vendor's installer in the tree. The driver stays on disk; what it loaded is gone at boot."""
     name = f"NVIDIA-Linux-x86_64-{version}.run"
-    source = repository.ensure(progress=False).folder / "tesla" / version / name
     target = tree / "root" / name
-    shutil.copyfile(source, target)
+    shutil.copyfile(repo / "tesla" / version / name, target)
     machine.run(["chroot", str(tree), "/usr/bin/python3", "-S", "-E", "/twin/lib/guest", "render"], log=log)
     try:
         machine.run(["chroot", str(tree), "sh", f"/root/{name}", "--silent", "--dkms"], log=log)
