@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from infra.bench.plan import WORKLOADS
 from infra.bench.series import Series
 
 
@@ -29,7 +30,7 @@ def draw(series: Sequence[Series], path: Path, title: str) -> None:
         raise PlotError("matplotlib is not installed: pip install 'gpufleet[bench]'") from None
     matplotlib.use("Agg")
     pyplot: Any = importlib.import_module("matplotlib.pyplot")
-    workloads = list(dict.fromkeys(one.workload for one in shown))
+    workloads = [name for name in WORKLOADS if any(one.workload == name for one in shown)]
     size = (max(7.0, 3.6 * len(workloads)), 9.6)
     figure, axes = pyplot.subplots(3, len(workloads), figsize=size, squeeze=False, layout="constrained")
     labels: dict[str, Any] = {}
@@ -42,7 +43,7 @@ def draw(series: Sequence[Series], path: Path, title: str) -> None:
     figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=4, fontsize=9)
     figure.suptitle(title)
     try:
-        figure.savefig(path, dpi=110)
+        figure.savefig(path, dpi=90)
     except (OSError, ValueError) as error:
         raise PlotError(f"{path}: {error}") from None
     finally:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from infra.bench.queue_model import QueueModel
 from infra.bench.series import Measured, Series, collect
 
 Row = dict[str, Any]
@@ -137,4 +138,7 @@ def from_row(row: Mapping[str, Any]) -> Series:
     ]
     one = Series(row["workload"], row["backend"], row["method"], row.get("setting", ""), row["unit"], points)
     one.memory_mib, one.conditions = row.get("memory_mib_per_process"), row["conditions"]
+    if "model" in row:
+        model = row["model"]
+        one.model = QueueModel(model["service_ms"] / 1e3, model["host_ms"] / 1e3, model["efficiency"])
     return one

@@ -85,8 +85,6 @@ def _from_catalogue(args: argparse.Namespace) -> int:
     dates = sorted({m.date for m in chosen})
     title = f"{chosen[0].gpu}, driver {', '.join(sorted({m.driver for m in chosen}))}, {' and '.join(dates)}"
     series = [m.series for m in chosen]
-    for one in series:
-        one.fit()
     print(report.table(series, [], title))
     return options.picture(series, args.plot, title) if args.plot else 0
 

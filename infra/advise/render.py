@@ -1,0 +1,68 @@
+"""An advice as text and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from infra.advise.advice import Advice
+from infra.advise.interpolate import Expected
+from infra.advise.request import Request
+
+
+def as_dict(request: Request, advice: Advice) -> dict[str, Any]:
+    """The JSON document."""
+    asked = {
+        "workload": request.workload, "gpu": request.gpu.id, "memoryPerPodGib": request.memory_gib,
+        "users": request.users, "latencyMs": request.latency_ms, "slowdown": request.slowdown,
+        "isolation": request.isolation, "environment": request.environment, "pricePerGpuHour": request.price,
+    }  # fmt: skip
+    return {
+        "request": {key: value for key, value in asked.items() if value is not None},
+        "method": advice.method,
+        "because": advice.because,
+        "replicas": advice.replicas,
+        "podsPerGpu": advice.pods_per_gpu,
+        "gpus": advice.gpus,
+        "expected": _expected(advice.expected),
+        "basis": advice.basis,
+        "steps": [dataclasses.asdict(step) for step in advice.steps],
+        "notOthers": advice.not_others,
+        "notes": advice.notes,
+        "costPerPodHour": advice.cost_per_pod,
+        "fragment": advice.fragment,
+    }
+
+
+def _expected(e: Expected | None) -> dict[str, Any] | None:
+    if e is None:
+        return None
+    return {
+        "processes": e.n, "total": e.total, "gain": e.gain, "share": e.share, "slowestShare": e.least,
+        "slowdown": e.slowdown, "p50Ms": e.p50_ms, "p99Ms": e.p99_ms, "spread": e.spread,
+        "measured": e.between is None,
+    }  # fmt: skip
+
+
+def as_text(request: Request, advice: Advice) -> str:
+    """What a person reads."""
+    what = advice.method if advice.replicas is None else f"{advice.method}, replicas {advice.replicas}"
+    users = f"{request.users} pod{'s' if request.users != 1 else ''}"
+    lines = [
+        f"{what}: {advice.because}",
+        f"  {advice.pods_per_gpu} per GPU; {users} need {advice.gpus} {request.gpu.id}",
+    ]
+    e = advice.expected
+    if e:
+        latency = "" if e.p50_ms is None or e.p99_ms is None else f"; step p50 {e.p50_ms:.4g} ms, p99 {e.p99_ms:.4g} ms"
+        lines.append(
+            f"  a pod gets {e.share:.0%} of a GPU of its own, the slowest {e.least:.0%}; all together "
+            f"{e.gain:.2f} times one alone ({e.total:.4g} steps/s){latency}"
+        )
+    if advice.cost_per_pod is not None:
+        lines.append(f"  cost per pod and hour: {advice.cost_per_pod:.4g}, with every GPU full")
+    lines.append(f"  rests on: {advice.basis}")
+    lines += [f"  note: {note}" for note in advice.notes]
+    lines += ["", "why:"] + [f"  {step.question} {'yes' if step.answer else 'no'}" for step in advice.steps]
+    lines += ["", "why not:"] + [f"  {method}: {reason}" for method, reason in advice.not_others.items()]
+    return "\n".join([*lines, "", advice.fragment.rstrip()])
