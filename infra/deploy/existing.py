@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pulumi
@@ -19,8 +20,8 @@ from infra.plan.taints import parse_taint
 KUBECONFIG_ENV = "GPUFLEET_KUBECONFIG"
 
 
-def kubeconfig(ref: KubeconfigRef, root: Path) -> pulumi.Output[str]:
-    """The text of the kubeconfig, secret from here on.
+def kubeconfig(ref: KubeconfigRef, root: Path, inspect: Callable[[str], None]) -> pulumi.Output[str]:
+    """The text of the kubeconfig, secret from here on; `inspect` may look at the cluster with it before.
 
     Raises:
         pulumi.RunError: it cannot be read, or is none; the message names path and context, never the content.
@@ -32,6 +33,7 @@ def kubeconfig(ref: KubeconfigRef, root: Path) -> pulumi.Output[str]:
     problem = kubeconfig_problem(text, ref.context)
     if problem:
         raise pulumi.RunError(f"The kubeconfig of the cluster cannot be used: {where}: {problem}.")
+    inspect(text)
     return pulumi.Output.secret(text)
 
 

@@ -93,11 +93,19 @@ def deploy(compiled: Compiled, root: Path) -> None:
 
 def _existing(stack: ExistingStack, plan: Plan, root: Path, before: list[pulumi.Resource]) -> InCluster:
     from infra.deploy.existing import Nodes, kubeconfig
+    from infra.deploy.in_use import check_in_use
 
     spec = stack.cluster
+
+    def inspect(text: str) -> None:
+        found = check_in_use(plan, text, spec.kubeconfig.context)
+        if found:
+            tell(tuple(found))
+            raise pulumi.RunError(f"{plan.stack}: {summary(found)}. Nothing was changed.")
+
     provider = k8s.Provider(
         "cluster",
-        kubeconfig=kubeconfig(spec.kubeconfig, root),
+        kubeconfig=kubeconfig(spec.kubeconfig, root, inspect),
         context=spec.kubeconfig.context,
         cluster_identifier=plan.cluster["identifier"],
         enable_server_side_apply=True,

@@ -1,0 +1,42 @@
+"""GF450: a node that runs GPU pods keeps its method of sharing."""
+
+from __future__ import annotations
+
+from infra.deploy.in_use import check_in_use, methods_that_change, refusals
+from tests.unit.config.samples import compile_base
+
+SHARED = {"sharing.half": {"strategy": "timeSlicing", "replicas": 2}, "pools[0].sharing": "half"}
+
+
+def plan(changes: dict[str, object] | None = None):
+    compiled = compile_base("existing-plugin", changes)
+    assert compiled.plan is not None
+    return compiled.plan
+
+
+def test_a_change_under_running_pods_is_refused() -> None:
+    nodes = {"n1": {"gpufleet.dev/method": "none"}}
+    found = refusals(plan(SHARED), nodes, {"n1": ["ml/a", "ml/b", "ml/c", "ml/d"]})
+    assert [(d.code, d.path, d.value) for d in found] == [("GF450", "pools[0].sharing", "half")]
+    assert "n1" in found[0].message and "from none to timeSlicing" in found[0].message
+    assert "ml/a, ml/b, ml/c and 1 more" in found[0].reason
+    assert "kubectl drain n1" in found[0].remedy
+
+
+def test_an_idle_node_may_change_and_the_same_method_is_no_change() -> None:
+    nodes = {"n1": {"gpufleet.dev/method": "none"}}
+    assert refusals(plan(SHARED), nodes, {"n1": []}) == []
+    assert set(methods_that_change(plan(SHARED), nodes)) == {"n1"}
+    assert methods_that_change(plan(SHARED), {"n1": {"gpufleet.dev/method": "timeSlicing"}}) == {}
+    assert methods_that_change(plan(SHARED), {"n1": {}, "n2": {"gpufleet.dev/method": "none"}}) == {}
+
+
+def test_a_cluster_that_does_not_answer_is_left_to_the_engine() -> None:
+    kubeconfig = """
+apiVersion: v1
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+current-context: c
+"""
+    assert check_in_use(plan(SHARED), kubeconfig, None) == []
