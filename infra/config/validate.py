@@ -195,13 +195,14 @@ def _round(
     missing = {path for e, path, _ in errors if e["type"] == "missing"}
     meant = {path: (*path[:-1], d.closest) for _, path, d in errors if d.code == "GF101" and d.closest is not None}
     misspelt = {path: right for path, right in meant.items() if right in missing}
-    found = []
+    missing_for_that = set(misspelt.values())
+    found, before = [], set(known)
     for error, path, d in errors:
-        if path in misspelt.values():
+        if path in missing_for_that:
             continue  # the misspelt key is the one that is missing
         here = _in_file(path, positions)
         d = replace(d, path=join_path(_in_file(split_path(d.path), positions)))
-        if not _follows(error, d, here, known):
+        if not _follows(error, d, here, before):
             found.append(d)
         if path in misspelt:
             parent = at(data, path[:-1])

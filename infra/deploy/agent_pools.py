@@ -8,6 +8,7 @@ from pulumi_azure_native import containerservice as aks
 from infra.config.pools import AksPool
 from infra.deploy.aks import Aks
 from infra.deploy.options import IGNORE_POOL_COUNT, POOL_TIMEOUTS
+from infra.plan.pool_names import spot_max_price
 from infra.plan.pool_plan import PoolPlan
 
 
@@ -51,7 +52,7 @@ class AgentPools(pulumi.ComponentResource):
             scale_down_mode=spec.scale_down_mode,
             scale_set_priority=aks.ScaleSetPriority.SPOT if spot else None,
             scale_set_eviction_policy=aks.ScaleSetEvictionPolicy.DELETE if spot else None,
-            spot_max_price=(-1 if spec.spot_max_price is None else spec.spot_max_price) if spot else None,
+            spot_max_price=spot_max_price(spec),
             node_taints=list(plan.taints) or None,
             node_labels=plan.labels,
             max_pods=spec.max_pods,

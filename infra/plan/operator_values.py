@@ -148,7 +148,12 @@ def _values(
     if route.images.pull_secrets:
         for part in ("operator", "driver", "toolkit", "devicePlugin", "gfd", "dcgmExporter"):
             _set(values, f"{part}.imagePullSecrets", list(route.images.pull_secrets))
-    return values
+    return _ordered(values)
+
+
+def _ordered(values: dict[str, Any]) -> dict[str, Any]:
+    """The same map with its keys sorted: their order in the stack file means nothing."""
+    return {k: _ordered(v) if isinstance(v, dict) else v for k, v in sorted(values.items())}
 
 
 def mig_layouts(stack: Stack) -> dict[str, dict[str, int]]:

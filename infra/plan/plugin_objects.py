@@ -9,7 +9,7 @@ from typing import Any
 from infra.catalog import component, distribution
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.model import ExistingStack, Stack, stack_pools
-from infra.config.pools import AksPool, Pool
+from infra.config.pools import AksPool, NodePool, Pool
 from infra.config.software import PluginRoute
 from infra.plan.driver_owner import plugin_runtime_class
 from infra.plan.images import mirrored
@@ -130,13 +130,16 @@ def check_plugin(stack: Stack) -> list[Diagnostic]:
     known = component("k8s-device-plugin").version
     if route.version and route.version != known:
         found.append(diagnostic("GF305", "stack.version", value=route.version, known=known))
-    for name in {p.sharing or UNSHARED for p in stack.pools}:
-        kinds = {
-            p.nvidia_default_runtime
-            for p in stack.pools
-            if not isinstance(p, AksPool) and serves(p) and (p.sharing or UNSHARED) == name
-        }
-        if len(kinds) > 1:
-            i = next(i for i, p in enumerate(stack_pools(stack)) if (p.sharing or UNSHARED) == name)
-            found.append(diagnostic("GF306", f"pools[{i}].nvidiaDefaultRuntime", value=name))
+    runtimes: dict[str, set[bool]] = {}
+    first: dict[str, int] = {}
+    for i, pool in enumerate(stack_pools(stack)):
+        if isinstance(pool, NodePool) and serves(pool):
+            name = pool.sharing or UNSHARED
+            first.setdefault(name, i)
+            runtimes.setdefault(name, set()).add(pool.nvidia_default_runtime)
+    found += [
+        diagnostic("GF306", f"pools[{first[name]}].nvidiaDefaultRuntime", value=name)
+        for name, kinds in runtimes.items()
+        if len(kinds) > 1
+    ]
     return found

@@ -31,10 +31,17 @@ def immutable_inputs(pool: AksPool, cluster: AksCluster, method: str, mig: str |
         "osDiskSizeGB": pool.os_disk_size_gb,
         "osDiskType": pool.os_disk_type,
         "spot": pool.spot,
-        "spotMaxPrice": pool.spot_max_price,
+        "spotMaxPrice": spot_max_price(pool),
         "subnet": subnet,
         "zones": sorted(pool.zones),
     }
+
+
+def spot_max_price(pool: AksPool) -> float | None:
+    """In US dollars per hour; -1, the price on demand, where a spot pool states none."""
+    if not pool.spot:
+        return None
+    return -1 if pool.spot_max_price is None else pool.spot_max_price
 
 
 def aks_driver(pool: AksPool) -> str:

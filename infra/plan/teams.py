@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.model import Stack, stack_pools
+from infra.config.pools import Pool
 from infra.config.software import Team
 from infra.plan.names import UNSHARED
 from infra.plan.plugin_objects import affinity_terms
@@ -38,18 +39,18 @@ class TeamPlan:
     pools: tuple[TeamPool, ...]
 
 
-def team_resources(team: Team, stack: Stack, profiles: dict[str, Profile]) -> tuple[str, ...]:
-    """Names of the resources that the team's pools offer, sorted."""
-    return tuple(
-        sorted(
-            {
-                resource
-                for p in stack_pools(stack)
-                if p.name in team.pools and serves(p)
-                for resource in profiles[p.sharing or UNSHARED].resources
-            }
-        )
-    )
+def _pools(team: Team, by_name: Mapping[str, Pool]) -> list[Pool]:
+    """The team's pools, in the order of its list."""
+    return [by_name[name] for name in dict.fromkeys(team.pools) if name in by_name]
+
+
+def _by_name(stack: Stack) -> dict[str, Pool]:
+    return {pool.name: pool for pool in stack_pools(stack)}
+
+
+def team_resources(pools: Iterable[Pool], profiles: dict[str, Profile]) -> tuple[str, ...]:
+    """Names of the resources that a team's pools offer, sorted."""
+    return tuple(sorted({r for p in pools if serves(p) for r in profiles[p.sharing or UNSHARED].resources}))
 
 
 def _quota(team: Team, resources: tuple[str, ...]) -> dict[str, str]:
@@ -61,7 +62,7 @@ def _quota(team: Team, resources: tuple[str, ...]) -> dict[str, str]:
     return dict(sorted(hard.items()))
 
 
-def _node_selector(pool: Any) -> dict[str, str]:
+def _node_selector(pool: Pool) -> dict[str, str]:
     terms = affinity_terms([pool])[0]["matchExpressions"]
     return {e["key"]: e["values"][0] for e in terms}
 
@@ -69,8 +70,10 @@ def _node_selector(pool: Any) -> dict[str, str]:
 def team_plans(stack: Stack, profiles: dict[str, Profile]) -> tuple[TeamPlan, ...]:
     """One plan per team, in the order of the stack file."""
     plans = []
+    by_name = _by_name(stack)
     for team in stack.teams:
-        resources = team_resources(team, stack, profiles)
+        own = _pools(team, by_name)
+        resources = team_resources(own, profiles)
         pools = tuple(
             TeamPool(
                 p.name,
@@ -78,8 +81,8 @@ def team_plans(stack: Stack, profiles: dict[str, Profile]) -> tuple[TeamPlan, ..
                 _node_selector(p),
                 tuple(t.as_dict() for t in tolerations(pool_taints(p))),
             )
-            for p in stack.pools
-            if p.name in team.pools and serves(p)
+            for p in own
+            if serves(p)
         )
         plans.append(TeamPlan(team.name, team.namespace, team.group, team.role, _quota(team, resources), pools))
     return tuple(plans)
@@ -88,8 +91,9 @@ def team_plans(stack: Stack, profiles: dict[str, Profile]) -> tuple[TeamPlan, ..
 def check_teams(stack: Stack, profiles: dict[str, Profile]) -> list[Diagnostic]:
     """Quota keys that limit nothing, and namespaces that belong to somebody else."""
     found = []
+    by_name = _by_name(stack)
     for i, team in enumerate(stack.teams):
-        resources = team_resources(team, stack, profiles)
+        resources = team_resources(_pools(team, by_name), profiles)
         for key in team.quota:
             where = f'teams[{i}].quota["{key}"]' if "." in key else f"teams[{i}].quota.{key}"
             if key == "gpu" and len(resources) > 1:
@@ -103,7 +107,7 @@ def check_teams(stack: Stack, profiles: dict[str, Profile]) -> list[Diagnostic]:
                 diagnostic("GF432", f"teams[{i}].namespace", value=team.namespace, whose="this stack's GPU software")
             )
         for j, name in enumerate(team.pools):
-            if any(p.name == name and not serves(p) for p in stack.pools):
+            if name in by_name and not serves(by_name[name]):
                 found.append(diagnostic("GF433", f"teams[{i}].pools[{j}]", value=name))
     return found
 
