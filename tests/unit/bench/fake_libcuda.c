@@ -31,7 +31,11 @@ R cuInit(unsigned flags) { return getenv("FAKE_GPU_NONE") ? 100 : 0; }
 R cuDriverGetVersion(int *v) { *v = 13000; return 0; }
 R cuDeviceGetCount(int *n) { *n = 1; return 0; }
 R cuDeviceGet(int *d, int i) { *d = i; return 0; }
-R cuDeviceGetName(char *s, int n, int d) { snprintf(s, n, "Fake GPU"); return 0; }
+R cuDeviceGetName(char *s, int n, int d) {
+  const char *seen = getenv("CUDA_VISIBLE_DEVICES");
+  snprintf(s, n, "%s", seen && !strncmp(seen, "MIG-", 4) ? seen : "Fake GPU");
+  return 0;
+}
 R cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 9 : a == 76 ? 0 : 4; return 0; }
 R cuDevicePrimaryCtxRetain(void **c, int d) { *c = (void *)1; return 0; }
 R cuCtxSetCurrent(void *c) { return 0; }

@@ -32,7 +32,7 @@ def point(n: int, repetition: int, rates: list[float], p99: float) -> dict[str, 
 
 def lines() -> list[dict[str, Any]]:
     conditions = {
-        "kind": "conditions", "date": "2026-11-30", "gpu_state": STATE, "kernel": "6.18.44-local-7",
+        "kind": "conditions", "date": "2026-11-30", "gpu_state": STATE, "kernel": "6.18-local.7",
         "machine": "x86_64", "cpus": 16, "python": "3.12.3", "root": True,
     }  # fmt: skip
     group = {"kind": "group", **BASE, "processes": 2, "device": {}, "memory_mib_per_process": 526.0, "sizes": {}}
