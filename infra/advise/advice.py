@@ -113,7 +113,7 @@ def _why_not_mig(request: Request, mig: MigFit | None) -> str:
 def _notes(request: Request, leaf: Leaf, pods: int, e: Expected | None, mig: MigFit | None) -> list[str]:
     notes = []
     if e and e.gain > 1.02 * e.n:
-        notes.append(f"{e.n} processes did more than {e.n} times one alone: host noise slowed the one; take 100 %")
+        notes.append(f"{e.n} processes did more than {e.n} times one alone, which ran slower than usual: take 100 %")
     if e and e.spread > 0.1:
         notes.append(f"the repetitions of this measurement differ by {e.spread:.0%}: leave that much room")
     if request.bound and e is None and leaf.method in ("mig", "hami"):
