@@ -41,7 +41,7 @@ def spot_max_price(pool: AksPool) -> float | None:
     """In US dollars per hour; -1, the price on demand, where a spot pool states none."""
     if not pool.spot:
         return None
-    return -1 if pool.spot_max_price is None else pool.spot_max_price
+    return -1.0 if pool.spot_max_price is None else pool.spot_max_price
 
 
 def aks_driver(pool: AksPool) -> str:
