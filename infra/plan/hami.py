@@ -62,7 +62,7 @@ def _values(stack: Stack, spec: Hami, pools: list[Pool]) -> dict[str, Any]:
         "devicePlugin": {
             "deviceSplitCount": spec.split_count,
             "deviceMemoryScaling": spec.memory_scaling,
-            "nvidianodeSelector": dict(NODE_LABEL),
+            "nvidiaNodeSelector": dict(NODE_LABEL),
             "tolerations": [t.as_dict() for t in closure],
         },
     }
