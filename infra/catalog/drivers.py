@@ -93,3 +93,15 @@ def cuda_min_driver() -> Mapping[int, str]:
 def cuda_full_driver() -> Mapping[str, str]:
     """CUDA version ("12.4", "12.4 U1") -> the driver released with it, from which on nothing is missing."""
     return MappingProxyType({row["cuda"]: row["driver"] for row in tables.rows("cuda", "cuda_full_driver")})
+
+
+@cache
+def cuda_image_branches() -> Mapping[str, tuple[int, ...]]:
+    """CUDA version ("12.4") -> driver branches that its nvidia/cuda base image lets pass though they are older."""
+    return MappingProxyType({row["cuda"]: tuple(row["branches"]) for row in tables.rows("cuda", "cuda_images")})
+
+
+@cache
+def cuda_compat_unknown() -> frozenset[str]:
+    """GPU models for which no source says whether forward compatibility (cuda-compat) works."""
+    return frozenset(row["gpu"] for row in tables.rows("cuda", "cuda_compat"))

@@ -93,7 +93,8 @@ def test_show_prints_a_table_and_names_near_ones(capsys: pytest.CaptureFixture[s
     assert main(["catalog", "show"]) == 0
     assert "mig_tables" in capsys.readouterr().out
     assert main(["catalog", "show", "cuda", "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)) == {"cuda_min_driver", "cuda_full_driver", "cuda_notes"}
+    shown = set(json.loads(capsys.readouterr().out))
+    assert shown == {"cuda_min_driver", "cuda_full_driver", "cuda_images", "cuda_compat", "cuda_notes"}
 
 
 def test_usage_errors_exit_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,9 @@ import pytest
 from infra.catalog import (
     architectures,
     component,
+    cuda_compat_unknown,
     cuda_full_driver,
+    cuda_image_branches,
     cuda_min_driver,
     driver_branch,
     driver_branches,
@@ -105,11 +107,28 @@ def test_driver_of_a_cuda_release(cuda: str, driver: str) -> None:
     assert driver_branch(driver) is not None
 
 
+def test_images_let_older_branches_pass_than_the_one_of_their_version() -> None:
+    for version, branches in cuda_image_branches().items():
+        own = driver_version(cuda_full_driver()[version]).branch
+        assert list(branches) == sorted(branches) and all(b < own for b in branches), version
+    assert cuda_image_branches()["12.4"] == (470, 525, 535)
+    assert cuda_image_branches()["13.0"] == (535, 550, 565, 570, 575)
+    assert set(cuda_image_branches()) == {v for v in cuda_full_driver() if " " not in v}
+
+
+def test_forward_compatibility_is_doubted_for_real_models_only() -> None:
+    """RTX cards and vGPUs; every other model is a data-centre GPU."""
+    doubted = cuda_compat_unknown()
+    assert doubted == {m.id for m in gpu_models().values() if m.virtual or m.id.startswith("RTX")}
+
+
 @pytest.mark.parametrize(
     ("row", "version", "bad"),
     [("mixed-mig-pending", "570.124.05", False), ("mixed-mig-pending", "570.124.06", True),
      ("mixed-mig-pending", "570.148.08", True), ("mixed-mig-pending", "570.158.01", True),
      ("mixed-mig-pending", "570.158.02", False), ("mixed-mig-pending", "570.26", False),
+     ("mixed-mig-pending-575", "575.57.08", True), ("mixed-mig-pending-575", "575.64", False),
+     ("mixed-mig-pending-575", "574.1", False),
      ("hgx-h100-535-open", "535.309.01", True), ("hgx-h100-535-open", "535", True),
      ("hgx-h100-535-open", "534.1", False), ("hgx-h100-535-open", "536.1", False),
      ("legacy-gpu-590", "580.178.04", False), ("legacy-gpu-590", "590.44.01", True), ("legacy-gpu-590", "620", True),
@@ -132,6 +151,7 @@ def test_conditions_name_rows_of_other_tables() -> None:
     conditions = {row.id: dict(row.applies) for row in known_bad_drivers()}
     assert conditions == {
         "mixed-mig-pending": {"mig": "partial"},
+        "mixed-mig-pending-575": {"mig": "partial"},
         "hgx-h100-535-open": {"gpus": ["H100-SXM5-80GB", "H800-SXM5-80GB"], "modules": "open"},
         "legacy-gpu-590": {"architectures": ["maxwell", "pascal", "volta"]},
         "hmm-kaslr": {},
@@ -140,6 +160,6 @@ def test_conditions_name_rows_of_other_tables() -> None:
 
 def test_known_bad_drivers_are_about_drivers() -> None:
     assert [row.id for row in known_bad_drivers()] == [
-        "mixed-mig-pending", "hgx-h100-535-open", "legacy-gpu-590", "hmm-kaslr",
+        "mixed-mig-pending", "mixed-mig-pending-575", "hgx-h100-535-open", "legacy-gpu-590", "hmm-kaslr",
     ]  # fmt: skip
     assert {row.component for row in known_bad()} == {"driver", "container-toolkit"}
