@@ -14,6 +14,7 @@ After=network.target twin-boot.service
 Type=notify
 NotifyAccess=all
 ExecStart={command}
+ExecReload=/bin/kill -s HUP $MAINPID
 Restart=no
 
 [Install]

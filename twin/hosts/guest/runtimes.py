@@ -69,6 +69,8 @@ def _serve(path: Path) -> int:
         os._exit(0)
 
     signal.signal(signal.SIGTERM, end)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _ready()
     while server:
         time.sleep(3600)
@@ -144,7 +146,9 @@ def main_dockerd(arguments: list[str]) -> int:
     if settings.get("default-runtime", "runc") not in known:
         print(f"specified default runtime '{settings['default-runtime']}' does not exist", file=sys.stderr)
         return 1
-    (base.TWIN / "docker-running.json").write_text(json.dumps(settings))
+    running = base.TWIN / "docker-running.json"
+    running.write_text(json.dumps(settings))
+    signal.signal(signal.SIGHUP, lambda *_: running.write_text(json.dumps(_daemon_json())) and None)
     return _serve(base.ROOT / "run/docker.sock")
 
 

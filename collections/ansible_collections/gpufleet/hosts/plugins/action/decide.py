@@ -117,6 +117,7 @@ class ActionModule(ActionBase):
         plan["changes"] = context.describe(plan)
         plan["due"] = bool(plan["changes"] or plan.get("resolve") or plan.get("reboot"))
         plan["undo"] = context.undo(host, plan)
+        plan["may_reboot"] = not host.in_use
         result: dict[str, Any] = {"changed": False, "plan": plan}
         if "reboot" in plan:
             reasons = health.reboot_reasons(host)

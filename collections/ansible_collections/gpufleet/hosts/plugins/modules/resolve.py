@@ -17,7 +17,9 @@ options:
     elements: dict
     default: []
   want:
-    description: Packages, each with name, version (upstream or empty), repository (empty is the host's own), optional.
+    description:
+      - Packages, each with name, version (upstream or empty), repository and optional. Without a repository the
+        host's own are asked, then those that are given.
     type: list
     elements: dict
     required: true
@@ -157,13 +159,15 @@ class Resolver:
         params = self.module.params
         want = params["want"]
         answer = {"packages": [], "missing": [], "available": {}, "unknown": [], "request": want}
+        everything = {}
         for repository in params["repositories"]:
             part = [item for item in want if item.get("repository") == repository["id"]]
             before = len(self.errors)
             if repository["manager"] == "apt":
-                known = index.parse_packages(self.packages_text(repository), wanted={item["name"] for item in part})
+                known = index.parse_packages(self.packages_text(repository), wanted={item["name"] for item in want})
             else:
                 known = self.rpm_index(repository)
+            everything.update(known)
             if len(self.errors) > before:
                 answer["unknown"] += [item["name"] for item in part]
             else:
@@ -171,10 +175,13 @@ class Resolver:
         own = [item for item in want if not item.get("repository")]
         if own:
             known = self.native([item["name"] for item in own])
+            there = [item for item in own if item["name"] in everything and item["name"] not in (known or {})]
+            rest = [item for item in own if item not in there]
+            self.add(answer, everything, there)
             if known is None:
-                answer["unknown"] += [item["name"] for item in own]
+                answer["unknown"] += [item["name"] for item in rest]
             else:
-                self.add(answer, known, own)
+                self.add(answer, known, rest)
         for url in params["urls"]:
             self.check(url)
         return dict(answer, errors=self.errors)

@@ -123,9 +123,16 @@ class Context:
         """Those of the paths that exist."""
         return [path for path in paths if path in self.probe["files"]]
 
-    def want_unit(self, name: str, *, enabled: bool = True, active: bool | None = True) -> list[dict[str, Any]]:
-        """What is left to do for a unit, as a list of none or one. active None leaves the state alone."""
+    def want_unit(
+        self, name: str, *, enabled: bool = True, active: bool | None = True, coming: bool = False
+    ) -> list[dict[str, Any]]:
+        """What is left to do for a unit, as a list of none or one. active None leaves the state alone.
+
+        `coming`: a package that is about to be installed brings the unit, enabled and started by its own script.
+        """
         unit = self.probe["units"].get(name)
+        if unit is None and coming:
+            unit = {"load": "loaded", "active": "active", "enabled": "enabled"}
         change: dict[str, Any] = {}
         if unit and (unit["load"] == "masked" or unit["enabled"].startswith("masked")) and enabled:
             change["masked"] = False

@@ -67,9 +67,7 @@ def want(context: Context, row: dict[str, Any] | None, repository: str) -> list[
         return []
     names = bound_packages(target, row, list(fabric.roles), context.platform.architecture)
     wanted = [{"name": name, "version": target.version, "repository": repository, "part": "fabric"} for name in names]
-    wanted += [
-        {"name": name, "version": None, "repository": repository, "part": "fabric"} for name in fabric.unversioned
-    ]
+    wanted += [{"name": name, "version": None, "repository": "", "part": "fabric"} for name in fabric.unversioned]
     return wanted
 
 

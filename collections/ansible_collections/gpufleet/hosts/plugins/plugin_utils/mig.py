@@ -8,8 +8,10 @@ from typing import Any
 import yaml
 
 from ..module_utils import paths
+from . import fabric
 from .context import Context
-from .driver import unresolved
+from .driver import repository_of, stopped_daemons, unresolved
+from .sources import resolve_repository
 from .target import Gpu
 from .versions import at_least, upstream
 
@@ -153,7 +155,7 @@ def plan_mig(context: Context) -> dict[str, Any]:
     name = str(settings["gpu_mig_layout"])
     plan: dict[str, Any] = {
         "problems": [], "packages": {"install": [], "remove": []}, "hold": [], "release": [], "files": [], "absent": [],
-        "units": [], "resolve": {}, "apply": False, "reload": False, "reboot": [], "unload": [],
+        "units": [], "resolve": {}, "apply": False, "reload": False, "reboot": [], "unload": [], "stop": [],
     }  # fmt: skip
     toolkit = settings["gpu_container_toolkit_state"] == "present"
     plan["cdi"] = toolkit and bool(settings["gpu_container_toolkit_cdi_refresh"])
@@ -181,10 +183,21 @@ def plan_mig(context: Context) -> dict[str, Any]:
         if context.in_use and context.workloads:
             holders = ", ".join(context.workloads)
             plan["problems"].append(("GF750", {"what": "changing the MIG layout", "holders": holders}))
+        plan["stop"] = [{"name": name, "state": "stopped"} for name in _holders(context)]
         plan["unload"] = [m for m in ("nvidia_drm", "nvidia_modeset") if m in context.modules]
     if pending:
         plan["reboot"].append(f"MIG mode is pending on {len(pending)} GPUs")
     return plan
+
+
+def _holders(context: Context) -> list[str]:
+    """Daemons that keep a GPU from its reset: those that run, and those that the other roles start."""
+    running = [unit["name"] for unit in stopped_daemons(context)]
+    if context.settings["gpu_driver_method"] != "none":
+        daemon = ["nvidia-persistenced.service"] if context.settings["gpu_driver_persistenced"] else []
+        unit = fabric.fabric_of(context).unit
+        running = [*running, *([unit] if unit else []), *daemon]
+    return [name for name in dict.fromkeys(running) if name != UNIT]
 
 
 def _package(context: Context, plan: dict[str, Any]) -> None:
@@ -197,13 +210,21 @@ def _package(context: Context, plan: dict[str, Any]) -> None:
         want = [{"name": PACKAGE, "version": version, "repository": "", "part": "mig"}]
         answer = context.answer(want)
         if answer is None:
-            plan["resolve"] = {"repositories": [], "want": want, "urls": []}
+            plan["resolve"] = {"repositories": _repositories(context), "want": want, "urls": []}
         else:
             missing = [{**answer, "request": [{**want[0], "part": "driver"}]}] if answer["missing"] else []
             plan["problems"] += [p for a in missing for p in unresolved(context, a)]
             plan["packages"]["install"] = answer["packages"]
     if settings["gpu_mig_manager_hold"] and not (row and row["hold"]):
         plan["hold"] = [PACKAGE]
+
+
+def _repositories(context: Context) -> list[dict[str, Any]]:
+    """The driver's repository, in case a mirror has put the package there."""
+    if not context.settings["gpu_repo_manage"] or context.settings["gpu_driver_method"] != "cuda_repo":
+        return []
+    repo = repository_of(context)
+    return [resolve_repository(repo, context.platform)] if repo.url else []
 
 
 def _catalogue_version(context: Context) -> str:

@@ -148,14 +148,16 @@ def _configuration(context: Context, plan: dict[str, Any]) -> None:
         if section.get(key) != value:
             text = tomltext.set_key(text, table, key, value)
     plan["files"] += context.want_file(paths.TOOLKIT_CONFIG, text)
+    coming = bool(plan["resolve"] or plan["packages"]["install"])
     if not at_least(version_of(context), JIT_CDI_SINCE):
         return
     if not settings["gpu_container_toolkit_cdi_refresh"]:
-        plan["units"] += context.want_unit("nvidia-cdi-refresh.path", enabled=False, active=False)
-        plan["units"] += context.want_unit("nvidia-cdi-refresh.service", enabled=False, active=None)
+        plan["units"] += context.want_unit("nvidia-cdi-refresh.path", enabled=False, active=False, coming=coming)
+        plan["units"] += context.want_unit("nvidia-cdi-refresh.service", enabled=False, active=None, coming=coming)
     else:
         # Without a loaded driver the unit's service fails until systemd gives the unit up.
-        plan["units"] += context.want_unit("nvidia-cdi-refresh.path", active=True if context.probe["driver"] else None)
+        active = True if context.probe["driver"] else None
+        plan["units"] += context.want_unit("nvidia-cdi-refresh.path", active=active, coming=coming)
 
 
 def _removal(context: Context, plan: dict[str, Any]) -> dict[str, Any]:
