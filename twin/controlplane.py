@@ -34,8 +34,8 @@ STAGES = Path(__file__).with_name("kwok-stages.yaml")
 SERVICES, SERVICE_ADDRESS, PODS = "10.0.0.0/24", "10.0.0.1", "10.244.0.0/16"
 PORTS = ("etcd", "etcd-peer", "apiserver", "controller-manager", "scheduler", "kwok")
 ORDER = ("etcd", "apiserver", "controller-manager", "scheduler", "kwok", "advertiser")
-READY_SECONDS = 60.0
-# A wait that holds even where the API server is too busy to answer at once.
+READY_SECONDS = 120.0
+# One probe; long enough for an API server that is busy.
 PROBE_SECONDS = 5.0
 # A part that answers nobody is taken to run when it has lived this long: a program that cannot start ends sooner.
 SETTLED_SECONDS = 1.5
