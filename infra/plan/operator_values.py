@@ -8,14 +8,15 @@ from typing import Any
 
 import yaml
 
-from infra.catalog import component, distribution
+from infra.catalog import component, components_of, distribution
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import NodePool
 from infra.config.sharing import Hami, Mig
-from infra.config.software import OperatorRoute
+from infra.config.software import Images, OperatorRoute
 from infra.plan.driver_owner import node_labels, operator_driver
 from infra.plan.facts import pool_facts
+from infra.plan.images import mirrored
 from infra.plan.mig import layout, release_strategy
 from infra.plan.names import DEPLOY_LABEL, MIG_CONFIG_LABEL, OPERATOR_CONFIG_LABEL, UNSHARED, config_map_name
 from infra.plan.plugin_objects import ConfigMapPlan
@@ -148,7 +149,21 @@ def _values(
     if route.images.pull_secrets:
         for part in ("operator", "driver", "toolkit", "devicePlugin", "gfd", "dcgmExporter"):
             _set(values, f"{part}.imagePullSecrets", list(route.images.pull_secrets))
+    if route.images.registry:
+        _use_registry(values, route.images.registry)
     return _ordered(values)
+
+
+def _use_registry(values: dict[str, Any], registry: str) -> None:
+    """Every image from the stack's registry; a repository that the stack file names itself stays."""
+    parts = ["operator", *(row.value.rpartition(".")[0] for row in components_of("gpu-operator") if row.value)]
+    for part in parts:
+        if _get(values, f"{part}.repository") is None:
+            _set(values, f"{part}.repository", registry)
+    nfd = component("node-feature-discovery").image or ""
+    if _get(values, "node-feature-discovery.image.repository") is None:
+        name = mirrored(nfd.rpartition(":")[0], Images.model_validate({"registry": registry}))
+        _set(values, "node-feature-discovery.image.repository", name)
 
 
 def _ordered(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,119 @@
+"""What each node will show: resources, counts, labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from infra.plan.compile import Plan
+from infra.plan.pool_plan import PoolPlan
+from tests.unit.config.samples import REMOVE, compile_base, told
+
+
+def plan_of(base: str, changes: dict[str, Any] | None = None) -> Plan:
+    compiled = compile_base(base, changes)
+    assert compiled.plan is not None, told(compiled)
+    return compiled.plan
+
+
+def pool_of(base: str, changes: dict[str, Any] | None = None) -> PoolPlan:
+    return plan_of(base, changes).pools[0]
+
+
+def sliced(replicas: int, **more: Any) -> dict[str, Any]:
+    return {"sharing.p": {"strategy": "timeSlicing", "replicas": replicas, **more}, "pools[0].sharing": "p"}
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "resources"),
+    [
+        ("aks-plugin", {}, {"nvidia.com/gpu": 1}),
+        ("aks-plugin", {"pools[0].vmSize": "Standard_NC64as_T4_v3"}, {"nvidia.com/gpu": 4}),
+        ("aks-plugin", {"pools[0].vmSize": "Standard_ND96isr_H200_v5", **sliced(4)}, {"nvidia.com/gpu": 32}),
+        ("aks-plugin", {"pools[0].vmSize": "Standard_NV6ads_A10_v5", **sliced(2)}, {"nvidia.com/gpu": 2}),
+        ("aks-plugin", sliced(10, renameByDefault=True), {"nvidia.com/gpu.shared": 10}),
+        ("aks-plugin", sliced(100, allowManyReplicas=True), {"nvidia.com/gpu": 100}),
+        ("aks-plugin", {"sharing.p": {"strategy": "none"}, "pools[0].sharing": "p"}, {"nvidia.com/gpu": 1}),
+        ("aks-plugin", {"pools[0].driver": "none"}, {}),
+        ("existing-plugin", {"pools[0].gpusPerNode": 8, **sliced(2)}, {"nvidia.com/gpu": 16}),
+        ("existing-operator", {"pools[0].gpusPerNode": 2, **sliced(10, renameByDefault=True)},
+         {"nvidia.com/gpu.shared": 20}),
+    ],
+)  # fmt: skip
+def test_resources(base: str, changes: dict[str, Any], resources: dict[str, int]) -> None:
+    assert pool_of(base, changes).node.resources == resources
+
+
+def test_feature_labels_on_the_operator_route() -> None:
+    pool = pool_of("existing-operator", {"pools[0].gpu": "H200", "pools[0].gpusPerNode": 2, **sliced(4)})
+    assert pool.node.labels == {
+        "gpufleet.dev/method": "timeSlicing",
+        "gpufleet.dev/pool": "t4",
+        "nvidia.com/device-plugin.config": "p",
+        "nvidia.com/gpu.count": "2",
+        "nvidia.com/gpu.memory": "143771",
+        "nvidia.com/gpu.present": "true",
+        "nvidia.com/gpu.product": "NVIDIA-H200-SHARED",
+        "nvidia.com/gpu.replicas": "4",
+        "nvidia.com/gpu.sharing-strategy": "time-slicing",
+    }
+
+
+def test_a_renamed_resource_keeps_the_product() -> None:
+    labels = pool_of("existing-operator", {"pools[0].gpu": "H200", **sliced(10, renameByDefault=True)}).node.labels
+    assert labels["nvidia.com/gpu.product"] == "NVIDIA-H200"
+    assert labels["nvidia.com/gpu.replicas"] == "10"
+
+
+def test_no_feature_labels_on_the_plugin_route() -> None:
+    labels = pool_of("existing-plugin", sliced(4)).node.labels
+    assert labels == {"gpufleet.dev/method": "timeSlicing", "gpufleet.dev/pool": "t4"}
+
+
+def test_a_short_name_that_fits_several_models_has_no_product() -> None:
+    labels = pool_of("existing-operator", {"pools[0].gpu": "A100-80GB"}).node.labels
+    assert "nvidia.com/gpu.product" not in labels
+    assert labels["nvidia.com/gpu.count"] == "1"
+
+
+def test_own_labels_stand_on_the_nodes() -> None:
+    pool = pool_of("aks-plugin", {"pools[0].labels": {"team.io/owner": "vision", "a": ""}})
+    assert pool.labels == {"a": "", "gpufleet.dev/pool": "t4", "team.io/owner": "vision"}
+    assert pool.node.labels == pool.labels
+
+
+def test_nodes_found_by_a_selector_are_labelled_by_somebody_else() -> None:
+    by_selector = {"pools[0].hosts": REMOVE, "pools[0].nodeSelector": {"b": "1", "a": "2"}}
+    pool = pool_of("existing-plugin", by_selector)
+    assert pool.labels == {"a": "2", "b": "1"}
+    assert (pool.nodes, pool.node_count) == ((), None)
+
+
+def test_unknown_hardware_is_said_and_not_guessed() -> None:
+    compiled = compile_base("aks-plugin", {"pools[0].vmSize": "Standard_ND128isr_GB300_v6", "pools[0].driver": "none"})
+    assert compiled.plan is not None
+    assert compiled.plan.pools[0].gpus_per_node == 4
+    assert compiled.plan.pools[0].node.known
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "count"),
+    [
+        ("aks-plugin", {}, (1, 1)),
+        ("aks-plugin", {"pools[0].count": REMOVE}, (1, 1)),
+        ("aks-plugin", {"pools[0].count": 0}, (0, 0)),
+        ("aks-plugin", {"pools[0].count": REMOVE, "pools[0].autoscale": {"min": 0, "max": 4}}, (0, 4)),
+        ("existing-plugin", {"pools[0].hosts": {"n2": None, "n1": {}}}, (2, 2)),
+    ],
+)
+def test_how_many_nodes(base: str, changes: dict[str, Any], count: tuple[int, int]) -> None:
+    assert pool_of(base, changes).node_count == count
+
+
+def test_nodes_are_named_in_order() -> None:
+    assert pool_of("existing-plugin", {"pools[0].hosts": {"n2": None, "n10": {}, "n1": {}}}).nodes == (
+        "n1",
+        "n10",
+        "n2",
+    )
