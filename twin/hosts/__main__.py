@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from . import scenarios
+from . import measure, scenarios
 from .engine import HostTwin
 from .errors import TwinError
 
@@ -27,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("status", help="list the hosts")
     commands.add_parser("scenarios", help="list the scenarios that come with the twin")
     commands.add_parser("places", help="print what roles have to be told: roots, repository addresses, keys (JSON)")
+    commands.add_parser("measure", help="measure start times, memory and the floor of ansible runs")
     commands.add_parser("inventory", help="print an Ansible inventory (JSON, which is YAML)")
     options = parser.parse_args(arguments)
     twin = HostTwin(progress=True)
@@ -44,6 +45,9 @@ def _run(twin: HostTwin, options: argparse.Namespace) -> int:
         print(f"{len(twin.hosts)} hosts answer after {time.monotonic() - began:.1f} s")
         _print_hosts(twin)
         print(f"packages: {twin.url}/")
+    elif options.command == "measure":
+        for name, value in measure.measure():
+            print(f"{name:<44} {value}")
     elif options.command == "scenarios":
         for name in scenarios.names():
             print(f"{name:<16} {scenarios.load(name).values['description']}")
