@@ -1,7 +1,8 @@
-"""Simulated nodes: Node objects that kwok keeps alive. What GPUs a node has is in two annotations only.
+"""Simulated nodes: Node objects that kwok keeps alive. What GPUs a node has is in annotations only.
 
 A node starts without ``nvidia.com/gpu``: as on real machines, that comes when a device plugin runs on it; the
-advertiser reads the annotations and plays that part.
+advertiser reads the annotations and plays that part. Hosts that the Ansible roles have prepared (driver owner `host`)
+have a driver and, where the pool shares by MIG, their GPUs are cut; the operator's hosts have neither.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import Any
 import yaml
 from kubernetes import client
 
+from twin.advertiser import mig, offer
 from twin.errors import TwinError
 
 GPUS, MODEL, STACK = "twin.gpufleet/gpus", "twin.gpufleet/gpu-model", "twin.gpufleet/stack"
+DRIVER, MIG = "twin.gpufleet/driver", "twin.gpufleet/mig"
 KUBELET = "v1.36.3"
 # How many nodes a pool gets that only says by which labels its nodes are known.
 NODES_PER_SELECTOR = 2
@@ -25,7 +28,10 @@ NODES_PER_SELECTOR = 2
 
 @dataclass(frozen=True)
 class Node:
-    """A node to simulate. Taints as ``key=value:Effect`` or ``key:Effect``; ``address`` is its internal address."""
+    """A node to simulate. Taints as ``key=value:Effect`` or ``key:Effect``; ``address`` is its internal address.
+
+    ``facts``: further annotations about the hardware; None where one is to be absent.
+    """
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -34,6 +40,7 @@ class Node:
     model: str = ""
     address: str = ""
     stack: str = ""
+    facts: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def taint(text: str) -> dict[str, str]:
@@ -52,6 +59,7 @@ def manifest(node: Node) -> dict[str, Any]:
         annotations |= {GPUS: str(node.gpus), MODEL: node.model}
     if node.stack:
         annotations[STACK] = node.stack
+    annotations |= {key: value for key, value in node.facts.items() if value is not None}
     size = {"cpu": "64", "memory": "512Gi", "ephemeral-storage": "1Ti", "pods": "110"}
     addresses = [{"type": "Hostname", "address": node.name}]
     if node.address:
@@ -130,8 +138,27 @@ def _declared(config: Mapping[str, Any], stack: str) -> list[Node]:
             known = [(f"{pool['name']}-{index}", {}) for index in range(1, NODES_PER_SELECTOR + 1)]
         for name, host in known:
             gpus, model = int(pool.get("gpusPerNode") or 1), str(pool.get("gpu") or "")
-            found.append(Node(name, labels, taints, gpus, model, str(host.get("address") or ""), stack))
+            address, facts = str(host.get("address") or ""), prepared(pool, config.get("sharing") or {}, gpus, model)
+            found.append(Node(name, labels, taints, gpus, model, address, stack, facts))
     return found
+
+
+def prepared(pool: Mapping[str, Any], sharing: Mapping[str, Any], gpus: int, model: str) -> dict[str, str | None]:
+    """Return the annotations that say what the hosts of a pool bring: a driver, and cut GPUs. Pure.
+
+    A layout that the model cannot have is not made: the roles refuse it. Who cuts the operator's hosts is its MIG
+    manager, so what stands there is left alone.
+    """
+    owner = pool.get("driver") or "host"
+    if owner != "host":
+        return {DRIVER: "none"}
+    profile, table = sharing.get(pool.get("sharing") or ""), offer.product(model).get("mig") or {}
+    wanted: Mapping[str, int] = {}
+    if isinstance(profile, Mapping) and profile.get("strategy") == "mig":
+        one = profile.get("profile")
+        wanted = {one: table.get(one, 0)} if one else profile.get("instances") or {}
+    layout = mig.every_gpu(gpus, wanted, table)
+    return {DRIVER: None, MIG: mig.render(layout) if layout else None}
 
 
 def contexts(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -149,7 +176,8 @@ def apply(core: client.CoreV1Api, nodes: Iterable[Node]) -> None:
         except client.ApiException as error:
             if error.status != 409:
                 raise
-            core.patch_node(node.name, {"metadata": {"annotations": wanted["metadata"]["annotations"]}})
+            annotations = wanted["metadata"]["annotations"] | dict(node.facts)
+            core.patch_node(node.name, {"metadata": {"annotations": annotations}})
 
 
 def remove(core: client.CoreV1Api, names: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import node as rules
-from . import pods
+from . import pods, verdicts
 from .informer import Informer
 from .kube import MERGE, Kube, KubeError
 
@@ -116,6 +116,8 @@ class Controller:
             self._record(name, wanted)
         if patch := rules.node_labels(node, wanted.labels, self._lingering(node, set(wanted.labels))):
             self.kube.patch(path, patch, MERGE)
+        if patch := rules.node_annotations(node, wanted.annotations):
+            self.kube.patch(path, patch, MERGE)
 
     def _lingering(self, node: dict[str, Any], present: set[str]) -> frozenset[str]:
         """Roles that are missed for less than LINGER_S."""
@@ -130,19 +132,19 @@ class Controller:
                 keep.add(role)
         return frozenset(keep)
 
-    def _write_pods(self, verdicts: list[rules.Verdict]) -> None:
-        by_pod: dict[str, list[rules.Verdict]] = {}
-        for verdict in verdicts:
+    def _write_pods(self, judged: list[verdicts.Verdict]) -> None:
+        by_pod: dict[str, list[verdicts.Verdict]] = {}
+        for verdict in judged:
             by_pod.setdefault(verdict.pod["metadata"]["uid"], []).append(verdict)
         for found in by_pod.values():
             pod = found[0].pod
             path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
             uid = {"uid": pod["metadata"]["uid"]}  # a namesake that came in between is another pod
             try:
-                if note := rules.pod_annotation(pod, found):
-                    self.kube.patch(path, {"metadata": {**uid, "annotations": {rules.READ: note}}}, MERGE)
+                if note := verdicts.pod_annotation(pod, found):
+                    self.kube.patch(path, {"metadata": {**uid, "annotations": {verdicts.READ: note}}}, MERGE)
                 now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-                if status := rules.pod_status(pod, found, now):
+                if status := verdicts.pod_status(pod, found, now):
                     self.kube.patch(f"{path}/status", {"metadata": uid, "status": status}, MERGE)
             except KubeError as error:
                 if error.code not in (404, 409):

@@ -1,40 +1,20 @@
-"""What one node and the plugin pods on it should look like. Pure: from the watched objects to wanted changes."""
+"""What one node should look like. Pure: from the watched objects to wanted changes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from . import discovery, mig, offer, pods
-from .plugin_config import Config, ConfigError, read
+from . import discovery, hami, mig, mig_manager, mps, offer, pods, registrations, verdicts
+from .plugin_config import ConfigError
+from .verdicts import ConfigMaps, Trouble, Verdict
 
 GPUS, MODEL, DRIVER = "twin.gpufleet/gpus", "twin.gpufleet/gpu-model", "twin.gpufleet/driver"
 MIG, AKS_PROFILE = "twin.gpufleet/mig", "twin.gpufleet/gpu-instance-profile"
+SECOND = "twin.gpufleet/second-plugin"  # which plugins run beside each other, and what each of them lost
 WROTE = "twin.gpufleet/wrote"  # role -> label keys that the advertiser set, so that it drops no one else's
-READ = "twin.gpufleet/read"  # on a pod: what its plugin read when it started
-
-ConfigMaps = Mapping[tuple[str, str], dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """Why a plugin does not serve: a reason as the kubelet shows it, and the message."""
-
-    reason: str  # CrashLoopBackOff | ContainerCreating | PodInitializing | "" (runs, serves nothing)
-    message: str
-
-
-@dataclass
-class Verdict:
-    """One container of ours in one pod: serves with a configuration, or does not."""
-
-    pod: dict[str, Any]
-    container: str
-    text: pods.Text | None = None
-    config: Config | None = None
-    trouble: Trouble | None = None
 
 
 @dataclass
@@ -43,6 +23,7 @@ class Wanted:
 
     resources: dict[str, int] = field(default_factory=dict)
     labels: dict[str, dict[str, str]] = field(default_factory=dict)  # role -> labels; an absent role drops its own
+    annotations: dict[str, str | None] = field(default_factory=dict)  # None: to be absent
     verdicts: list[Verdict] = field(default_factory=list)
 
 
@@ -69,117 +50,83 @@ def wanted(node: dict[str, Any], on_node: Sequence[pods.Pod], configmaps: Config
     gpus = hardware(node)
     if gpus is None:
         return out
-    labels = node["metadata"].get("labels") or {}
     running = pods.started(on_node)
     driver = has_driver(node, on_node)
-    mps_daemon = any("mps" in pods.roles(pod) and pods.is_ready(pod) for pod in running)
-    for pod in running:
-        for part in ("plugin", "gfd"):
-            container = pods.find(pod, part)
-            if container is None:
-                continue
-            verdict = judge(pod, container, configmaps, labels, driver)
-            out.verdicts.append(verdict)
-            if verdict.config is None:
-                continue
-            try:
-                if part == "gfd":
-                    out.labels["gfd"] = offer.labels(gpus, verdict.config)
-                elif verdict.config.strategy != "mps" or mps_daemon:
-                    out.resources |= offer.resources(gpus, verdict.config)
-            except ConfigError as error:
-                verdict.trouble = Trouble("CrashLoopBackOff", f"error starting plugins: {error}")
+    layout = _partition(out, node, gpus, running, configmaps, driver)
+    gpus = gpus if layout is None else replace(gpus, layout=layout)
+    _serve(out, node, gpus, running, configmaps, driver)
     if any("nfd-worker" in pods.roles(pod) for pod in running):
         out.labels["nfd"] = discovery.nfd_labels()
     if operator:
-        there = (node["metadata"].get("annotations") or {}).get(DRIVER, "") not in ("", "none")
-        preinstalled = there and any("driver" in pods.roles(pod) for pod in running)
+        labels, notes = node["metadata"].get("labels") or {}, node["metadata"].get("annotations") or {}
+        preinstalled = notes.get(DRIVER, "") not in ("", "none") and any("driver" in pods.roles(pod) for pod in running)
         capable = bool(offer.product(gpus.model).get("mig"))
+        by_default = {pods.environment(one).get(mig_manager.DEFAULT_ENV) for pod in running
+                      if (one := pods.find(pod, "mig-manager"))}
         out.labels["operator"] = discovery.operator_labels(
-            {**labels, **out.labels.get("nfd", {})}, capable, preinstalled)
+            {**labels, **out.labels.get("nfd", {})}, capable, preinstalled, discovery.MIG_DISABLED in by_default)
     return out
 
 
-def judge(pod: pods.Pod, container: dict[str, Any], configmaps: ConfigMaps, labels: Mapping[str, str],
-          driver: bool) -> Verdict:
-    """Whether the container serves, and with which configuration.
-
-    A plugin reads its file when it starts. So what it read then is kept (in an annotation of the pod) for as long as
-    it runs, whatever happens to the ConfigMap; a config-manager that chooses another key makes it read again, and a
-    plugin that ended with an error reads again when it is restarted.
-    """
-    verdict = Verdict(pod, container["name"])
-    try:
-        now = pods.config_file(pod, container, configmaps, labels)
-    except pods.NoFileError as error:
-        kept = _kept(pod, container["name"])
-        if kept is None:
-            reason = "CrashLoopBackOff" if error.starts else "ContainerCreating"
-            verdict.trouble = Trouble(reason, str(error))
-            return verdict
-        now = kept  # the ConfigMap went away under a running plugin, which does not notice
-    kept = _kept(pod, container["name"])
-    text = kept if kept and kept.source == now.source else now
-    args = [str(word) for word in (container.get("command") or []) + (container.get("args") or [])]
-    try:
-        config = read(text.content, pods.environment(container), args)
-    except ConfigError as error:
-        verdict.trouble = Trouble("CrashLoopBackOff", f"error starting plugins: {error}")
-        return verdict
-    if not driver:
-        if pods.waits_for_validation(pod):
-            verdict.trouble = Trouble("PodInitializing", "waiting for the driver to be ready on this node")
-        elif config.fail_on_init_error and pods.role(container) == "plugin":
-            verdict.trouble = Trouble("CrashLoopBackOff", "error starting plugins: failed to initialize NVML: "
-                                                          "ERROR_LIBRARY_NOT_FOUND (no driver on this node)")
-        else:
-            verdict.trouble = Trouble("", "no driver on this node: waiting indefinitely")
-        return verdict
-    verdict.text, verdict.config = text, config
-    return verdict
-
-
-def _kept(pod: pods.Pod, container: str) -> pods.Text | None:
-    note = (pod["metadata"].get("annotations") or {}).get(READ)
-    found = json.loads(note).get(container) if note else None
-    return pods.Text(found["source"], found["content"]) if found else None
-
-
-def pod_annotation(pod: pods.Pod, verdicts: Sequence[Verdict]) -> str | None:
-    """New value of the pod's `READ` annotation, or None where it is right."""
-    note = (pod["metadata"].get("annotations") or {}).get(READ)
-    kept = json.loads(note) if note else {}
-    new = {one.container: {"source": one.text.source, "content": one.text.content} for one in verdicts if one.text}
-    return json.dumps({**kept, **new}, sort_keys=True) if {**kept, **new} != kept else None
-
-
-def pod_status(pod: pods.Pod, verdicts: Sequence[Verdict], now: str) -> dict[str, Any] | None:
-    """The pod's status as the kubelet would show it, or None where it is right. `now`: RFC 3339."""
-    troubles = {one.container: one.trouble for one in verdicts if one.trouble and one.trouble.reason}
-    statuses, changed = [], False
-    for old in pod.get("status", {}).get("containerStatuses") or []:
-        trouble = troubles.get(old["name"])
-        waiting = (old.get("state") or {}).get("waiting") or {}
-        if trouble and (waiting.get("reason"), waiting.get("message")) != (trouble.reason, trouble.message):
-            new = {**old, "ready": False, "started": False,
-                   "state": {"waiting": {"reason": trouble.reason, "message": trouble.message}}}
-            if trouble.reason == "CrashLoopBackOff":
-                new["restartCount"] = old.get("restartCount", 0) + 1
-                new["lastState"] = {"terminated": {"exitCode": 1, "reason": "Error", "message": trouble.message,
-                                                   "startedAt": now, "finishedAt": now}}
-        elif not trouble and waiting:
-            new = {**old, "ready": True, "started": True, "state": {"running": {"startedAt": now}}}
-        else:
-            new = old
-        changed |= new is not old
-        statuses.append(new)
-    if not changed:
+def _partition(out: Wanted, node: dict[str, Any], gpus: offer.Hardware, running: Sequence[pods.Pod],
+               configmaps: ConfigMaps, driver: bool) -> mig.Layout | None:
+    """What the MIG manager makes of the GPUs; None where there is none on the node, or nothing for it to do."""
+    labels = node["metadata"].get("labels") or {}
+    name = labels.get(discovery.MIG_CONFIG, "")
+    pod = next((one for one in reversed(running) if "mig-manager" in pods.roles(one)), None)
+    container = pods.find(pod, "mig-manager") if pod else None
+    if pod is None or container is None or not name or not driver:
         return None
-    ready = "False" if troubles else "True"
-    follow = {"status": ready, "lastTransitionTime": now}
-    conditions = [{**one, **follow} if one["type"] in ("Ready", "ContainersReady") else one
-                  for one in pod["status"].get("conditions") or []]
-    return {"containerStatuses": statuses, "conditions": conditions}
+    verdict = verdicts.of_mig_manager(pod, container, configmaps, labels, name)
+    out.verdicts.append(verdict)
+    if verdict.text is None and verdict.trouble and verdict.trouble.reason == "ContainerCreating":
+        return None
+    try:
+        if verdict.trouble:  # it runs, and its tool does not find the file
+            verdict.trouble = Trouble("", verdict.trouble.message)
+            raise mig_manager.SpecError(verdict.trouble.message)
+        content = verdict.text.content if verdict.text else ""
+        own = offer.product(gpus.model).get("mig") or {}
+        layout = mig_manager.applied(gpus, mig_manager.parse(content) if content else mig_manager.generated(own), name)
+    except mig_manager.SpecError as error:
+        verdict.trouble = Trouble("", f"error applying MIG configuration {name}: {error}")
+        out.labels["mig-manager"] = {mig_manager.STATE: "failed"}
+        return None
+    out.labels["mig-manager"] = {mig_manager.STATE: "success"}
+    out.annotations[MIG] = mig.render(layout)
+    return layout
+
+
+def _serve(out: Wanted, node: dict[str, Any], gpus: offer.Hardware, running: Sequence[pods.Pod],
+           configmaps: ConfigMaps, driver: bool) -> None:
+    """Judge every plugin, feature discovery and MPS daemon, and sum up what those that serve offer."""
+    labels, notes = node["metadata"].get("labels") or {}, node["metadata"].get("annotations") or {}
+    found = [(pod, role, container) for role in ("mps", "plugin", "gfd", "hami") for pod in running
+             if (container := pods.find(pod, role))]
+    daemons: list[Verdict] = []
+    offers: list[tuple[pods.Pod, dict[str, int]]] = []
+    for pod, role, container in found:
+        judge = verdicts.of_hami if role == "hami" else verdicts.of_nvidia
+        verdict = judge(pod, container, configmaps, labels, driver)
+        out.verdicts.append(verdict)
+        try:
+            if verdict.hami:
+                offers.append((pod, hami.resources(gpus, verdict.hami)))
+            elif verdict.config and role == "gfd":
+                out.labels["gfd"] = offer.labels(gpus, verdict.config)
+            elif verdict.config and role == "mps":
+                mps.check_daemon(gpus, verdict.config)
+                daemons.append(verdict)
+            elif verdict.config:
+                resources = offer.resources(gpus, verdict.config)
+                if reason := mps.waits(gpus, verdict, container, daemons):
+                    verdict.text, verdict.trouble = None, Trouble("", reason)  # it starts again every 30 s
+                else:
+                    offers.append((pod, resources))
+        except ConfigError as error:
+            verdict.trouble = Trouble("CrashLoopBackOff", f"error starting plugins: {error}")
+    offers.sort(key=lambda one: running.index(one[0]))
+    out.resources, out.annotations[SECOND] = registrations.settle(offers, notes.get(SECOND))
 
 
 def node_status(node: dict[str, Any], resources: Mapping[str, int]) -> dict[str, Any] | None:
@@ -225,3 +172,10 @@ def node_labels(node: dict[str, Any], labels: Mapping[str, Mapping[str, str]],
         return None
     note = json.dumps(record, sort_keys=True) if record else None
     return {"metadata": {"labels": change, "annotations": {WROTE: note}}}
+
+
+def node_annotations(node: dict[str, Any], annotations: Mapping[str, str | None]) -> dict[str, Any] | None:
+    """Patch of annotations, or None where they are right."""
+    there = node["metadata"].get("annotations") or {}
+    change = {key: value for key, value in annotations.items() if there.get(key) != value}
+    return {"metadata": {"annotations": change}} if change else None

@@ -38,7 +38,7 @@ def _products() -> dict[str, dict[str, Any]]:
 
 def product(model: str) -> dict[str, Any]:
     """The row of a model; one that the table lacks is shown as NVIDIA-<model> without further facts."""
-    return _products().get(model) or {"product": "NVIDIA-" + model.replace(" ", "-")}
+    return {"product": "NVIDIA-" + model.replace(" ", "-"), **_products().get(model, {})}
 
 
 def factors(config: Config, resource: str) -> list[int]:

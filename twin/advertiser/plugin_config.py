@@ -115,10 +115,10 @@ _Yaml11.add_constructor("tag:yaml.org,2002:float", _Yaml11._float)
 _Yaml11.add_constructor("tag:yaml.org,2002:bool", _Yaml11._bool)
 
 
-def read(text: str, env: Mapping[str, str] | None = None, args: Sequence[str] = ()) -> Config:
+def read(text: str, env: Mapping[str, str] | None = None, args: Sequence[str] = (), *, validate: bool = True) -> Config:
     """The configuration that a plugin started with this file, environment and command line has.
 
-    Raises ConfigError where the plugin would end.
+    `validate`: check flags as the plugin does; the MPS control daemon does not. Raises ConfigError where it would end.
     """
     document = _load(text)
     top = _struct(document, {"version": str, "flags": dict, "resources": dict, "sharing": dict, "imex": dict}, "")
@@ -129,7 +129,8 @@ def read(text: str, env: Mapping[str, str] | None = None, args: Sequence[str] = 
     sharing = _struct(top.get("sharing") or {}, {"timeSlicing": object, "mps": object}, "sharing")
     sliced = _replicated(sharing["timeSlicing"], "timeSlicing", warnings) if "timeSlicing" in sharing else None
     mps = _replicated(sharing["mps"], "mps", warnings) if sharing.get("mps") is not None else None
-    _validate(flags, mps is not None, top.get("imex") or {})
+    if validate:
+        _validate(flags, mps is not None, top.get("imex") or {})
     shared = mps or sliced
     return Config(
         strategy="mps" if mps else "time-slicing" if sliced else "none",

@@ -16,6 +16,10 @@ Pod = dict[str, Any]
 PLUGIN_IMAGE = "k8s-device-plugin"
 # role -> program; one image holds the plugin, GPU feature discovery, the config-manager and the MPS daemon
 PROGRAMS = {"gfd": "gpu-feature-discovery", "config-manager": "config-manager", "mps": "mps-control-daemon"}
+# role -> image and program; no program where the image has one only. HAMi's image holds its scheduler and monitor too.
+OTHERS = {"driver": ("driver", ""), "operator": ("gpu-operator", "gpu-operator"),
+          "nfd-worker": ("node-feature-discovery", "nfd-worker"), "mig-manager": ("k8s-mig-manager", ""),
+          "hami": ("hami", "nvidia-device-plugin")}
 SELECT_LABEL = "nvidia.com/device-plugin.config"
 
 
@@ -40,23 +44,18 @@ def _base(image: str) -> str:
     return PurePosixPath(image.partition("@")[0]).name.partition(":")[0]
 
 
-def _words(container: dict[str, Any]) -> list[str]:
+def words(container: dict[str, Any]) -> list[str]:
     return [str(word) for word in (container.get("command") or []) + (container.get("args") or [])]
 
 
 def role(container: dict[str, Any]) -> str:
-    """plugin | gfd | config-manager | mps | driver | operator | nfd-worker | "" (none of ours)."""
-    image, words = _base(container.get("image", "")), _words(container)
-    programs = [PurePosixPath(word).name for word in words]
+    """plugin | gfd | config-manager | mps, or one of OTHERS, or "" (none of ours)."""
+    image = _base(container.get("image", ""))
+    programs = [PurePosixPath(word).name for word in words(container)]
     if PLUGIN_IMAGE in image:
         return next((name for name, program in PROGRAMS.items() if program in programs), "plugin")
-    if image == "driver":
-        return "driver"
-    if image == "gpu-operator" and "gpu-operator" in programs:
-        return "operator"
-    if image == "node-feature-discovery" and "nfd-worker" in programs:
-        return "nfd-worker"
-    return ""
+    return next((name for name, (repository, program) in OTHERS.items()
+                 if image == repository and (not program or program in programs)), "")
 
 
 def find(pod: Pod, wanted: str) -> dict[str, Any] | None:
@@ -89,15 +88,21 @@ def environment(container: dict[str, Any]) -> dict[str, str]:
 def config_file(pod: Pod, container: dict[str, Any], configmaps: Mapping[tuple[str, str], dict[str, Any]],
                 node_labels: Mapping[str, str]) -> Text:
     """The file that this container reads, as its volumes hold it now. Raises NoFileError."""
-    words, env = _words(container), environment(container)
-    path = next((word.split("=", 1)[1] for word in words if word.startswith("--config-file=")), None)
-    if path is None and "--config-file" in words[:-1]:
-        path = words[words.index("--config-file") + 1]
+    given, env = words(container), environment(container)
+    path = next((word.split("=", 1)[1] for word in given if word.startswith("--config-file=")), None)
+    if path is None and "--config-file" in given[:-1]:
+        path = given[given.index("--config-file") + 1]
     if path is None and role(container) == "gfd":
         path = env.get("GFD_CONFIG_FILE")
     path = env.get("CONFIG_FILE") if path is None else path
     if not path:
         return Text("no file", "")
+    return file(pod, container, path, configmaps, node_labels)
+
+
+def file(pod: Pod, container: dict[str, Any], path: str, configmaps: Mapping[tuple[str, str], dict[str, Any]],
+         node_labels: Mapping[str, str]) -> Text:
+    """The file at `path` in this container, as its volumes hold it now. Raises NoFileError."""
     mount = _mount(container, path)
     volume = _volume(pod, mount) if mount else None
     if volume and ("configMap" in volume or "projected" in volume):
@@ -110,6 +115,14 @@ def config_file(pod: Pod, container: dict[str, Any], configmaps: Mapping[tuple[s
     if manager and volume and "emptyDir" in volume:
         return _managed(pod, manager, configmaps, node_labels)
     raise NoFileError(f"unable to load config: open {path}: no such file or directory", starts=True)
+
+
+def host_folder(pod: Pod, container: dict[str, Any], path: str) -> str | None:
+    """The folder of the host that is mounted at exactly `path`, None where there is none."""
+    mount = next((one for one in container.get("volumeMounts") or [] if one["mountPath"].rstrip("/") == path), None)
+    volume = _volume(pod, mount) if mount else None
+    found = (volume or {}).get("hostPath")
+    return str(found["path"]).rstrip("/") if found else None
 
 
 def _mount(container: dict[str, Any], path: str) -> Any:
@@ -180,6 +193,6 @@ def _managed(pod: Pod, manager: dict[str, Any], configmaps: Mapping[tuple[str, s
 
 
 def started(pods: Iterable[Pod]) -> list[Pod]:
-    """Running pods, the one that started last at the end: it registers last and wins."""
-    return sorted(filter(is_running, pods), key=lambda pod: (pod.get("status", {}).get("startTime", ""),
-                                                             pod["metadata"]["creationTimestamp"]))
+    """Running pods, the one that started last at the end."""
+    return sorted(filter(is_running, pods), key=lambda pod: (
+        pod.get("status", {}).get("startTime", ""), pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]))

@@ -8,51 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.unit.twin_standins.objects import GPU, IMAGE, configmaps, mounted, node, plugin, pod, sharing
 from twin.advertiser import node as rules
-from twin.advertiser import pods
-
-IMAGE = "mirror.example/nvidia/k8s-device-plugin:v0.20.0"
-GPU = "nvidia.com/gpu"
-
-
-def sharing(replicas: int, rename: bool = False) -> str:
-    return (f"version: v1\nsharing:\n  timeSlicing:\n    renameByDefault: {str(rename).lower()}\n    resources:\n"
-            f"    - {{name: nvidia.com/gpu, replicas: {replicas}}}\n")
-
-
-def node(gpus: int = 1, driver: str | None = "580.126.09", labels: dict[str, str] | None = None) -> dict[str, Any]:
-    notes = {"twin.gpufleet/gpus": str(gpus), "twin.gpufleet/gpu-model": "T4"}
-    if driver is not None:
-        notes["twin.gpufleet/driver"] = driver
-    return {"metadata": {"name": "n1", "labels": labels or {}, "annotations": notes},
-            "status": {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "4"}}}
-
-
-def pod(*containers: dict[str, Any], volumes: list[dict[str, Any]] | None = None, name: str = "p",
-        started: str = "2026-11-30T10:00:00Z", inits: list[str] | None = None) -> dict[str, Any]:
-    return {
-        "metadata": {"name": name, "namespace": "gpu", "uid": name, "creationTimestamp": started},
-        "spec": {"nodeName": "n1", "containers": list(containers), "volumes": volumes or [],
-                 "initContainers": [{"name": one} for one in inits or []]},
-        "status": {"phase": "Running", "startTime": started, "conditions": [{"type": "Ready", "status": "True"}],
-                   "containerStatuses": [{"name": one["name"], "ready": True, "restartCount": 0,
-                                          "state": {"running": {"startedAt": started}}} for one in containers]}}
-
-
-def plugin(config: bool = True, **more: Any) -> dict[str, Any]:
-    out: dict[str, Any] = {"name": "plugin", "image": IMAGE}
-    if config:
-        out |= {"env": [{"name": "CONFIG_FILE", "value": "/config/config.yaml"}],
-                "volumeMounts": [{"name": "config", "mountPath": "/config"}]}
-    return {**out, **more}
-
-
-def mounted(name: str = "sharing", **more: Any) -> list[dict[str, Any]]:
-    return [{"name": "config", "configMap": {"name": name, **more}}]
-
-
-def configmaps(text: str, name: str = "sharing", key: str = "config.yaml") -> dict[tuple[str, str], dict[str, Any]]:
-    return {("gpu", name): {"data": {key: text}}}
+from twin.advertiser import pods, verdicts
 
 
 def offered(on_node: list[dict[str, Any]], maps: Any = None, of: dict[str, Any] | None = None) -> dict[str, int]:
@@ -83,12 +41,12 @@ def test_the_config_that_this_pod_mounts_counts() -> None:
 def test_an_edit_in_place_changes_nothing_until_the_pod_is_replaced() -> None:
     running = pod(plugin(), volumes=mounted())
     first = rules.wanted(node(), [running], configmaps(sharing(4)), False)
-    note = rules.pod_annotation(running, first.verdicts)
+    note = verdicts.pod_annotation(running, first.verdicts)
     assert note
-    running["metadata"]["annotations"] = {rules.READ: note}
+    running["metadata"]["annotations"] = {verdicts.READ: note}
     edited = rules.wanted(node(), [running], configmaps(sharing(8)), False)
     assert edited.resources == {GPU: 4}
-    assert rules.pod_annotation(running, edited.verdicts) is None
+    assert verdicts.pod_annotation(running, edited.verdicts) is None
     assert offered([running], configmaps("version: v9")) == {GPU: 4}
     assert offered([running], {}) == {GPU: 4}  # the ConfigMap went away
     assert offered([pod(plugin(), volumes=mounted(), name="new")], configmaps(sharing(8))) == {GPU: 8}
@@ -96,9 +54,9 @@ def test_an_edit_in_place_changes_nothing_until_the_pod_is_replaced() -> None:
 
 def test_a_plugin_that_ended_with_an_error_reads_again() -> None:
     broken = pod(plugin(), volumes=mounted())
-    verdicts = rules.wanted(node(), [broken], configmaps(sharing(1)), False).verdicts
-    assert rules.pod_annotation(broken, verdicts) is None
-    status = rules.pod_status(broken, verdicts, "now")
+    failing = rules.wanted(node(), [broken], configmaps(sharing(1)), False).verdicts
+    assert verdicts.pod_annotation(broken, failing) is None
+    status = verdicts.pod_status(broken, failing, "now")
     assert status
     [shown] = status["containerStatuses"]
     waiting = shown["state"]["waiting"]
@@ -106,10 +64,10 @@ def test_a_plugin_that_ended_with_an_error_reads_again() -> None:
     assert "replicas must be >= 2" in waiting["message"]
     assert [one["status"] for one in status["conditions"]] == ["False"]
     broken["status"] |= status
-    assert rules.pod_status(broken, verdicts, "later") is None  # no second patch for the same trouble
+    assert verdicts.pod_status(broken, failing, "later") is None  # no second patch for the same trouble
     healed = rules.wanted(node(), [broken], configmaps(sharing(2)), False)
     assert healed.resources == {GPU: 2}
-    status = rules.pod_status(broken, healed.verdicts, "later")
+    status = verdicts.pod_status(broken, healed.verdicts, "later")
     assert status
     assert (status["containerStatuses"][0]["ready"], status["conditions"][0]["status"]) == (True, "True")
 
@@ -165,8 +123,8 @@ def test_config_manager_label_then_default_then_fallbacks() -> None:
 
 def test_config_manager_switches_a_running_plugin_but_not_for_an_edit() -> None:
     running = managed("four")
-    note = rules.pod_annotation(running, rules.wanted(node(), [running], BOTH, False).verdicts)
-    running["metadata"]["annotations"] = {rules.READ: note}
+    note = verdicts.pod_annotation(running, rules.wanted(node(), [running], BOTH, False).verdicts)
+    running["metadata"]["annotations"] = {verdicts.READ: note}
     edited = {("gpu", "sharing"): {"data": {"four": sharing(5), "eight": sharing(9)}}}
     assert offered([running], edited) == {GPU: 4}
     assert offered([running], edited, node(labels={"nvidia.com/device-plugin.config": "eight"})) == {GPU: 9}
@@ -196,23 +154,6 @@ def test_mig_layouts_and_aks_profiles() -> None:
     host = node(gpus=2)
     host["metadata"]["annotations"]["twin.gpufleet/mig"] = "0=1g.10gb;1="
     assert trouble([pod(single)], of=host)[0] == "CrashLoopBackOff"
-
-
-def test_mps_waits_for_its_daemon() -> None:
-    text = "flags: {mpsRoot: /run/nvidia/mps}\nsharing: {mps: {resources: [{name: gpu, replicas: 4}]}}"
-    waiting = pod(plugin(), volumes=mounted())
-    assert offered([waiting], configmaps(text)) == {}
-    daemon = pod({"name": "m", "image": IMAGE, "command": ["mps-control-daemon"]}, name="m")
-    assert offered([waiting, daemon], configmaps(text)) == {GPU: 4}
-
-
-def test_the_plugin_that_started_last_wins() -> None:
-    old = pod(plugin(), volumes=mounted("a"), name="old", started="2026-11-30T10:00:00Z")
-    new = pod(plugin(), volumes=mounted("b"), name="new", started="2026-11-30T10:00:05Z")
-    maps = configmaps(sharing(4), "a") | configmaps(sharing(8), "b")
-    assert offered([new, old], maps) == {GPU: 8}
-    new["metadata"]["deletionTimestamp"] = "2026-11-30T10:00:06Z"
-    assert offered([new, old], maps) == {GPU: 4}
 
 
 def test_node_status_keeps_the_capacity_of_a_resource_whose_plugin_went() -> None:
@@ -286,6 +227,11 @@ def test_only_own_labels_are_dropped_and_not_while_they_linger() -> None:
     ({"image": "nvcr.io/nvidia/gpu-operator:v26.7.0", "command": ["gpu-operator"]}, "operator"),
     ({"image": "nvcr.io/nvidia/gpu-operator:v26.7.0", "command": ["sh", "-c", "sleep"]}, ""),
     ({"image": "nvcr.io/nvidia/driver:595.91.07"}, "driver"), ({"image": "example/gpu-driver-tool:1"}, ""),
+    ({"image": "mirror.example/projecthami/hami:v2.10.0", "command": ["nvidia-device-plugin"]}, "hami"),
+    ({"image": "docker.io/projecthami/hami:v2.10.0", "command": ["vGPUmonitor"]}, ""),
+    ({"image": "docker.io/projecthami/hami:v2.10.0", "command": ["scheduler"]}, ""),
+    ({"image": "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.0"}, "mig-manager"),
+    ({"image": "nvcr.io/nvidia/k8s-device-plugin:v0.20.0", "command": ["mps-control-daemon"]}, "mps"),
 ])
 def test_roles(container: dict[str, Any], role: str) -> None:
     assert pods.role(container) == role
