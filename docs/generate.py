@@ -19,7 +19,7 @@ PARTS = {
     "5": "Lint: configuration",
     "6": "Lint: workloads",
     "7": "Hosts",
-    "8": "Mirrors",
+    "8": "Hosts: stack file, inventory, facts",
     "9": "Advice",
 }
 

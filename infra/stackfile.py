@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,9 @@ from infra.config.references import check_references
 from infra.config.source import Source, from_engine, known_sections, read_file
 from infra.config.validate import validate
 from infra.plan.compile import Plan, check, compile_plan
+
+#: Further rules of a command. They get None where the stack file is not understood completely.
+MoreRules = Callable[[Stack | None], list[Diagnostic]]
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,15 @@ class Compiled:
         return bool(errors(self.found))
 
 
-def compile_source(name: str, source: Source, read: list[Diagnostic]) -> Compiled:
+def compile_source(name: str, source: Source, read: list[Diagnostic], also: MoreRules | None = None) -> Compiled:
     """Checks everything and plans what can be planned. Never raises on bad input."""
     source, unknown = known_sections(source)
     loaded = validate(source, [*read, *unknown])
     rules = check_references(source)
     if loaded.stack is not None:
         rules += [loaded.place(d) for d in check(loaded.stack)]
+    if also is not None:
+        rules += [loaded.place(d) for d in also(loaded.stack if loaded.complete else None)]
     acknowledged = loaded.stack.acknowledge if loaded.stack else {}
     found = acknowledge(_in_order(without_consequences(loaded.found, rules, source.data)), acknowledged)
     if errors(found) or loaded.stack is None or not loaded.complete:
@@ -53,14 +58,16 @@ def _in_order(found: list[Diagnostic]) -> list[Diagnostic]:
     return sorted(kept, key=lambda d: (rank[d.severity], d.line or 0))
 
 
-def compile_file(path: Path, name: str | None = None, shown_as: str | None = None) -> Compiled:
+def compile_file(
+    path: Path, name: str | None = None, shown_as: str | None = None, also: MoreRules | None = None
+) -> Compiled:
     """Reads and plans a stack file.
 
     Raises:
         OSError: the file cannot be opened.
     """
     source, read = read_file(path, shown_as)
-    return compile_source(name or stack_name(path), source, read)
+    return compile_source(name or stack_name(path), source, read, also)
 
 
 def compile_engine(name: str, config: Mapping[str, str], secrets: frozenset[str], file: Path | None) -> Compiled:

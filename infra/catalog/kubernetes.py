@@ -19,6 +19,7 @@ class Distribution(NamedTuple):
     runtime_class: str | None  # a RuntimeClass that exists without our doing
     detects_runtime: bool  # finds nvidia-container-runtime at its own start and adds the runtime itself
     config_owner: str  # who may write the containerd file: toolkit, distribution
+    host_runtime_owner: str  # value of the roles' gpu_runtime_owner
     source: str
     as_of: str
     containerd_drop_in: str | None = None

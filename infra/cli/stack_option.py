@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from infra.cli.main import EXIT_USAGE
-from infra.stackfile import Compiled, compile_file, stack_name
+from infra.stackfile import Compiled, MoreRules, compile_file, stack_name
 
 STACKS = "stacks"
 
@@ -26,30 +26,40 @@ def project_root(start: Path | None = None) -> Path:
     return next((p for p in (here, *here.parents) if (p / "Pulumi.yaml").is_file()), here)
 
 
+def find_stack(name: str, root: Path) -> Path:
+    """The file of a stack of the project at `root`.
+
+    Raises:
+        LookupError: there is no such stack; the message says which there are.
+    """
+    folder = root / STACKS
+    path = folder / f"Pulumi.{name}.yaml"
+    if not path.is_file():
+        known = sorted(stack_name(p) for p in folder.glob("Pulumi.*.yaml"))
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise LookupError(f"no stack {name} in {STACKS}/ (there are: {', '.join(known) or 'none'}){hint}")
+    return path
+
+
 def stack_file(args: argparse.Namespace) -> Path:
     """The path that the options name; exits with a usage message when there is no such stack."""
     if args.file is not None:
         return Path(args.file)
-    folder = project_root() / STACKS
-    path = folder / f"Pulumi.{args.stack}.yaml"
-    if not path.is_file():
-        known = sorted(stack_name(p) for p in folder.glob("Pulumi.*.yaml"))
-        near = difflib.get_close_matches(args.stack, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        print(
-            f"gpufleet: no stack {args.stack} in {STACKS}/ (there are: {', '.join(known) or 'none'}){hint}",
-            file=sys.stderr,
-        )
-        raise SystemExit(EXIT_USAGE)
-    return path
+    try:
+        return find_stack(args.stack, project_root())
+    except LookupError as error:
+        print(f"gpufleet: {error}", file=sys.stderr)
+        raise SystemExit(EXIT_USAGE) from None
 
 
-def compile_option(args: argparse.Namespace) -> Compiled:
-    """Reads and plans the chosen stack file; exits with a usage message when it cannot be opened."""
+def compile_option(args: argparse.Namespace, also: MoreRules | None = None) -> Compiled:
+    """Reads and plans the chosen stack file, with more rules where a command has some; exits with a usage message
+    when the file cannot be opened."""
     path = stack_file(args)
     shown = f"{STACKS}/{path.name}" if args.file is None else str(path)
     try:
-        return compile_file(path, args.stack, shown)
+        return compile_file(path, args.stack, shown, also)
     except OSError as error:
         print(f"gpufleet: cannot read {shown}: {error.strerror}", file=sys.stderr)
         raise SystemExit(EXIT_USAGE) from None

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from infra.config.base import AsTuple, Model
 from infra.config.cluster import AksCluster, Cluster, ExistingCluster
+from infra.config.hosts import Hosts
 from infra.config.pools import AksPool, NodePool, Pool
 from infra.config.sharing import ProfileName, SharingProfile
 from infra.config.software import Route, Team
@@ -32,6 +33,7 @@ class ExistingStack(_Stack):
 
     cluster: ExistingCluster
     pools: Annotated[tuple[NodePool, ...], AsTuple] = Field(min_length=1)
+    hosts: Hosts = Field(default_factory=lambda: Hosts.model_validate({}))
 
 
 Stack = AksStack | ExistingStack

@@ -18,6 +18,7 @@ from infra.config.base import (
     refuse,
 )
 from infra.config.cluster import Autoscale
+from infra.config.hosts import HostDriver
 
 DriverOwner = Literal["aks", "operator", "host", "managed", "none"]
 
@@ -98,7 +99,17 @@ class AksPool(_Pool):
 class Host(Model):
     """One node of an existing cluster; the address is what Ansible connects to."""
 
-    address: str | None = Field(default=None, min_length=1)
+    address: (
+        Annotated[
+            str,
+            matches(
+                r"[A-Za-z0-9:]([A-Za-z0-9.:_-]*[A-Za-z0-9])?",
+                "An address is a host name, an IPv4 or an IPv6 address, without a port.",
+                "Write e.g. 10.0.0.11, or gpu01.example.com; hosts.ssh.port holds the port.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class NodePool(_Pool):
@@ -106,6 +117,8 @@ class NodePool(_Pool):
 
     With `hosts`, gpufleet labels (and taints) the nodes. With `nodeSelector`, labels and taints are somebody else's:
     what is declared here is what the nodes are expected to carry.
+    `os` is the hosts' operating system as ID and VERSION_ID of /etc/os-release name it, `architecture` what `uname -m`
+    prints; with them, routes to a driver are checked and `gpufleet mirror-list` names exact packages.
     """
 
     name: Annotated[
@@ -122,6 +135,9 @@ class NodePool(_Pool):
     hosts: dict[NodeName, Host | None] = Field(default_factory=dict)
     node_selector: Labels = Field(default_factory=dict)
     nvidia_default_runtime: bool = False
+    os: str | None = Field(default=None, min_length=1)
+    architecture: Literal["x86_64", "aarch64"] = "x86_64"
+    host_driver: HostDriver | None = None
 
     @model_validator(mode="after")
     def _one_way(self) -> NodePool:
@@ -138,6 +154,13 @@ class NodePool(_Pool):
                 "Nodes that are found by a selector are labelled by somebody else.",
                 "Remove labels, or list the hosts.",
                 keys="labels, nodeSelector",
+            )
+        if self.node_selector and self.host_driver:
+            raise refuse(
+                "GF110",
+                "The roles go to hosts that are listed; nodes that are found by a selector they never see.",
+                "Remove hostDriver, or list the hosts.",
+                keys="hostDriver, nodeSelector",
             )
         return self
 

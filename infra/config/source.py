@@ -18,7 +18,7 @@ import yaml
 from infra.config.diagnostics import Diagnostic, closest_match, diagnostic
 
 NAMESPACE = "gpufleet"
-SECTIONS = ("cluster", "pools", "stack", "sharing", "teams", "acknowledge", "kubeconfig")
+SECTIONS = ("cluster", "pools", "hosts", "stack", "sharing", "teams", "acknowledge", "kubeconfig")
 #: Sections that may be a Pulumi secret (`pulumi config set --secret gpufleet:<key>`).
 SECRET_SECTIONS = ("kubeconfig",)
 

@@ -20,7 +20,7 @@ from infra.config.repair import at, guess_kind, repair
 from infra.config.source import PathParts, Source, join_path, split_path
 
 _ROUNDS = 8
-_SECTIONS_OF_MODEL = ("cluster", "pools", "stack", "sharing", "teams", "acknowledge")
+_SECTIONS_OF_MODEL = ("cluster", "pools", "hosts", "stack", "sharing", "teams", "acknowledge")
 
 
 @dataclass(frozen=True)
