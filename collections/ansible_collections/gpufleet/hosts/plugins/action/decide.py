@@ -39,6 +39,7 @@ options:
     choices: [preflight, driver, fabric, toolkit, runtime_check, kernels, mig, health, facts, verify]
   before: {description: Effective configuration before a change (runtime_check)., type: str, default: ""}
   kernels: {description: Kernel packages before a change, for kernels., type: list, elements: str, default: []}
+  exchange: {description: "Whether a loaded module can be exchanged, for driver.", type: bool, default: true}
   healthy: {description: Whether the health check passed, for facts., type: bool, default: true}
 """
 
@@ -71,7 +72,7 @@ def _facts(host: context.Context, arguments: dict[str, Any]) -> dict[str, Any]:
 
 _SUBJECTS: dict[str, Callable[[context.Context, dict[str, Any]], dict[str, Any]]] = {
     "preflight": _preflight,
-    "driver": lambda host, _arguments: driver.plan_driver(host),
+    "driver": lambda host, arguments: driver.plan_driver(host, exchange=bool(arguments.get("exchange", True))),
     "fabric": lambda host, _arguments: fabric.plan_fabric(host, host.target),
     "toolkit": lambda host, _arguments: toolkit.plan_toolkit(host),
     "runtime_check": _runtime_check,
@@ -102,7 +103,7 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail("the host was not read; run the role gpu first")
         wanted = settings.settings_of(variables)
         # One call: the templar resolves nested variables of the inventory.
-        wanted = {name: self._templar.template(value) for name, value in wanted.items()}
+        wanted = settings.overridden({name: self._templar.template(value) for name, value in wanted.items()})
         host = context.Context(
             facts["gpu_probe"], wanted, catalog.catalog(str(wanted["gpu_catalog_dir"])), facts.get("gpu_resolved", {}),
             {"ansible_core": ansible.release.__version__},

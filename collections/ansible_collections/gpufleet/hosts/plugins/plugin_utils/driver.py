@@ -24,8 +24,10 @@ DAEMONS = (
 _HEADER = "# Written by the role gpu_driver.\n"
 
 
-def plan_driver(context: Context) -> dict[str, Any]:
+def plan_driver(context: Context, *, exchange: bool = True) -> dict[str, Any]:
     """The driver's plan: problems, files, keys, packages, holds, units, modules, reasons for a reboot.
+
+    `exchange` False: a loaded module could not be unloaded, so that only a reboot brings another one.
 
     `resolve` is the question to the repositories that has to be answered before the plan is complete; empty when it is.
     """
@@ -51,7 +53,7 @@ def plan_driver(context: Context) -> dict[str, Any]:
         _repository(context, plan)
         _packages(context, plan)
     _configuration(context, plan)
-    _modules(context, plan)
+    _modules(context, plan, exchange)
     return plan
 
 
@@ -331,7 +333,7 @@ def _blockers(context: Context) -> list[str]:
     return [name for name in others if name in context.modules]
 
 
-def _modules(context: Context, plan: dict[str, Any]) -> None:
+def _modules(context: Context, plan: dict[str, Any], exchange: bool) -> None:
     """Load the module, exchange a loaded one, or say that a reboot is required."""
     target, driver = context.target, context.probe["driver"]
     if not context.settings["gpu_driver_load"] or not context.gpus:
@@ -341,10 +343,9 @@ def _modules(context: Context, plan: dict[str, Any]) -> None:
         plan["reboot"].append(f"module {blockers[0]} holds the GPUs")
         return
     if driver and (driver["version"] != target.version or driver["flavour"] != target.flavour):
-        if context.in_use:
-            plan["reboot"].append(
-                f"driver {driver['version']} is loaded, {target.version} is wanted, and the host is in use"
-            )
+        if context.in_use or not exchange:
+            why = "the host is in use" if context.in_use else "it cannot be unloaded"
+            plan["reboot"].append(f"driver {driver['version']} is loaded, {target.version} is wanted, and {why}")
             return
         plan["unload"] = [name for name in UNLOAD if name in context.modules]
         plan["stop"] = stopped_daemons(context)

@@ -91,6 +91,8 @@ def plan_fabric(context: Context, target: Target) -> dict[str, Any]:
     The unit is enabled only when every bound package carries the driver's version to the last field.
     """
     fabric = fabric_of(context)
+    if context.settings["gpu_driver_state"] == "absent" or context.settings["gpu_driver_method"] == "none":
+        fabric = Fabric(how="the host has no driver of ours")
     plan: dict[str, Any] = {"fabric": fabric.id, "how": fabric.how, "problems": [], "units": [], "files": []}
     if not fabric.unit:
         return plan

@@ -56,7 +56,7 @@ def layout_of(context: Context) -> tuple[list[dict[str, Any]] | None, list[str]]
 def problems_of(context: Context) -> list[tuple[str, dict[str, Any]]]:
     """Everything that keeps the layout from being applied."""
     name = str(context.settings["gpu_mig_layout"])
-    if not name:
+    if not name or context.settings["gpu_driver_state"] == "absent":
         return []
     problems: list[tuple[str, dict[str, Any]]] = []
     rows = tables_of(context)
@@ -152,7 +152,8 @@ def override_text(name: str, timeout: int) -> str:
 def plan_mig(context: Context) -> dict[str, Any]:
     """What is left to do for MIG."""
     settings = context.settings
-    name = str(settings["gpu_mig_layout"])
+    gone = settings["gpu_driver_state"] == "absent"
+    name = "" if gone else str(settings["gpu_mig_layout"])
     plan: dict[str, Any] = {
         "problems": [], "packages": {"install": [], "remove": []}, "hold": [], "release": [], "files": [], "absent": [],
         "units": [], "resolve": {}, "apply": False, "reload": False, "reboot": [], "unload": [], "stop": [],
@@ -162,6 +163,10 @@ def plan_mig(context: Context) -> dict[str, Any]:
     if not name:
         plan["absent"] = context.unwanted(paths.MIG_LAYOUT, paths.MIG_OVERRIDE)
         plan["reload"] = paths.MIG_OVERRIDE in plan["absent"]
+        row = context.packages.get(PACKAGE)
+        if gone and row:
+            plan["packages"]["remove"] = [PACKAGE]
+            plan["release"] = [PACKAGE] if row["hold"] else []
         return plan
     plan["problems"] = problems_of(context)
     layout, _known = layout_of(context)

@@ -23,3 +23,9 @@ def defaults() -> dict[str, Any]:
 def settings_of(variables: dict[str, Any]) -> dict[str, Any]:
     """Defaults overlaid with those of `variables` that a role knows."""
     return {name: variables.get(name, value) for name, value in defaults().items()}
+
+
+def overridden(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with gpu_driver_override applied: it wins over variables of any origin, extra variables included."""
+    driver = {f"gpu_driver_{key}": str(value) for key, value in settings["gpu_driver_override"].items()}
+    return {**settings, **{name: value for name, value in driver.items() if name in settings}}
