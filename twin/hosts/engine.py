@@ -76,6 +76,8 @@ class HostTwin:
         `scenarios` has one scenario (name, file or content) per host; the last one serves all further hosts, none means
         `t4`. `nspawn_args` are added to each host's command.
         """
+        if count < 1:
+            raise TwinError(f"{count} hosts: at least one is needed")
         wanted = [scenario_files.load(entry) for entry in scenarios] or [scenario_files.load(scenario_files.DEFAULT)]
         machine.check()
         root.ensure_root(self.progress)
@@ -165,10 +167,11 @@ class HostTwin:
     def reboot(self, host: Host | str, limit: float = START_LIMIT) -> None:
         """Reboot a host the way an operator does, and wait until it is up with a new boot id."""
         target = self._host(host)
-        before = self.run(target, "cat /twin/boot-id").stdout
+        ask = "cat /proc/sys/kernel/random/boot_id"
+        before = self.run(target, ask).stdout
         self.run(target, "systemctl reboot", timeout=10)
         deadline = time.monotonic() + limit
-        while self.run(target, "cat /twin/boot-id", timeout=10).stdout in ("", before):
+        while self.run(target, ask, timeout=10).stdout in ("", before):
             if time.monotonic() > deadline:
                 raise TwinError(f"{target.name} did not come back\n{nspawn.console_tail(target.machine)}")
             time.sleep(0.1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import cgroup, machine
-from .errors import TwinError
+from .errors import TwinError, UnavailableError
 
 
 @dataclass
@@ -46,12 +46,18 @@ class Machine:
 
 
 def mount(host: Machine) -> None:
-    """Mount the host's overlay: its own upper folder over the given lower trees (first wins)."""
+    """Mount the host's overlay: its own upper folder over the given lower trees (first wins).
+
+    Raises UnavailableError where the folder's file system cannot hold the upper layer (another overlay, for one).
+    """
     upper, work = host.directory / "upper", host.directory / "work"
     for folder in (upper, work, host.tree):
         folder.mkdir(parents=True, exist_ok=True)
     options = f"lowerdir={':'.join(host.lowers)},upperdir={upper},workdir={work}"
-    machine.run(["mount", "-t", "overlay", f"gpufleet-{host.name}", "-o", options, str(host.tree)])
+    try:
+        machine.run(["mount", "-t", "overlay", f"gpufleet-{host.name}", "-o", options, str(host.tree)])
+    except TwinError as error:
+        raise UnavailableError(f"cannot mount an overlay with its upper layer in {upper}: {error}") from None
 
 
 def write_identity(

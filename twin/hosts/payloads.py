@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,6 +125,26 @@ def debian_dkms_open(package: Package, context: Context) -> None:
     """Debian's own package: source and build in one, open."""
     source_open(package, context)
     dkms(package, context)
+
+
+def _prebuilt(package: Package, version: str, flavour: str) -> None:
+    """Modules built and signed by the distribution, for the running kernel."""
+    facts = f'{{"version": "{version}", "flavour": "{flavour}", "signer": "distribution"}}\n'
+    folder = f"/lib/modules/{os.uname().release}/kernel/nvidia-{version.split('.', maxsplit=1)[0]}srv"
+    for name in ("nvidia", "nvidia-modeset", "nvidia-drm", "nvidia-uvm", "nvidia-peermem"):
+        package.files[f"{folder}/{name}.ko"] = text(facts)
+    for name in ("postinst", "postrm"):
+        package.scripts[name] = script("depmod\n")
+
+
+def prebuilt(package: Package, context: Context) -> None:
+    """Prebuilt proprietary modules."""
+    _prebuilt(package, context.version, "proprietary")
+
+
+def prebuilt_open(package: Package, context: Context) -> None:
+    """Prebuilt open modules."""
+    _prebuilt(package, context.version, "open")
 
 
 def _library(package: Package, name: str, version: str, content: bytes = b"library\n", major: str = "1") -> None:
@@ -297,94 +318,11 @@ def mig_manager(package: Package, context: Context) -> None:
     )
 
 
-# -- the distribution's part -------------------------------------------------------------------------------------------
-
-IN_TREE = ("nouveau", "nova_core", "nova_drm", "ib_core", "ib_umad", "mlx5_core", "mlx5_ib", "ipmi_msghandler",
-           "ipmi_devintf", "i2c_core")  # fmt: skip
-BUILT_IN = ("overlay", "br_netfilter", "loop")
-
-
-def _kernel(package: Package) -> str:
-    return package.name.split("-", 2)[2]
-
-
-def kernel_image(package: Package, context: Context) -> None:
-    """A kernel image: the modules that come with it, and its initramfs."""
-    kernel = _kernel(package)
-    package.files[f"/boot/vmlinuz-{kernel}"] = text("kernel\n")
-    package.files[f"/lib/modules/{kernel}/modules.builtin"] = text(
-        "".join(f"kernel/drivers/{name}.ko\n" for name in BUILT_IN)
-    )
-    for name in IN_TREE:
-        package.files[f"/lib/modules/{kernel}/kernel/drivers/{name}.ko"] = text('{"signer": "distribution"}\n')
-    package.scripts["postinst"] = script(
-        f"if command -v depmod >/dev/null 2>&1; then depmod {kernel}; fi\n"
-        f"if command -v update-initramfs >/dev/null 2>&1; then update-initramfs -c -k {kernel}; fi\n"
-    )
-    package.scripts["postrm"] = script(
-        f'if [ "$1" = remove ]; then rm -f /boot/initrd.img-{kernel} /lib/modules/{kernel}/modules.dep*; fi\n'
-    )
-
-
-def kernel_headers(package: Package, context: Context) -> None:
-    """Kernel headers; a dkms that is there already builds for them, as the hook of the original does."""
-    kernel = _kernel(package)
-    package.files[f"/usr/src/linux-headers-{kernel}/Makefile"] = text("all:\n")
-    package.files[f"/lib/modules/{kernel}/build"] = Entry(target=f"/usr/src/linux-headers-{kernel}")
-    package.scripts["postinst"] = script(f"if command -v dkms >/dev/null 2>&1; then dkms autoinstall -k {kernel}; fi\n")
-
-
-def _compiler(package: Package, major: str) -> None:
-    answer = f"gcc-{major} (Debian {package.version}) {package.version.split('-')[0]}"
-    package.files[f"/usr/bin/gcc-{major}"] = text(
-        f"#!/bin/sh\ncase \"$1\" in\n  -dumpversion) echo {major} ;;\n  --version) echo '{answer}' ;;\nesac\n", 0o755
-    )
-
-
-def compiler_12(package: Package, context: Context) -> None:
-    """gcc 12, which answers with its version and nothing else."""
-    _compiler(package, "12")
-
-
-def compiler_11(package: Package, context: Context) -> None:
-    """gcc 11, which answers with its version and nothing else."""
-    _compiler(package, "11")
-
-
-def compiler(package: Package, context: Context) -> None:
-    """The default compiler."""
-    package.files["/usr/bin/gcc"] = Entry(target="gcc-12")
-    package.files["/usr/bin/cc"] = Entry(target="gcc-12")
-
-
-def make(package: Package, context: Context) -> None:
-    """make, which succeeds."""
-    package.files["/usr/bin/make"] = text("#!/bin/sh\nexit 0\n", 0o755)
-
-
-def dkms_tool(package: Package, context: Context) -> None:
-    """dkms."""
-    package.files["/usr/sbin/dkms"] = tool("dkms")
-
-
-def initramfs(package: Package, context: Context) -> None:
-    """update-initramfs and lsinitramfs."""
-    package.files["/usr/sbin/update-initramfs"] = tool("update-initramfs")
-    package.files["/usr/bin/lsinitramfs"] = tool("lsinitramfs")
-    package.scripts["postinst"] = script("update-initramfs -u -k all\n")
-
-
-def mokutil(package: Package, context: Context) -> None:
-    """mokutil."""
-    package.files["/usr/bin/mokutil"] = tool("mokutil")
-
-
 PAYLOADS: dict[str, Callable[[Package, Context], None]] = {
     function.__name__: function
     for function in (
         firmware, modprobe, kernel_common, source_open, source_proprietary, dkms, debian_dkms, debian_dkms_open,
         compute, cfg, gl, utils, persistenced, fabric_manager, nscq, nvsdm, imex, nvlsm, container_library,
-        container_cli, toolkit_base, toolkit, mig_manager, kernel_image, kernel_headers, compiler_12, compiler_11,
-        compiler, make, dkms_tool, initramfs, mokutil,
+        container_cli, toolkit_base, toolkit, mig_manager, prebuilt, prebuilt_open,
     )
 }  # fmt: skip

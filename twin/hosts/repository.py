@@ -24,11 +24,12 @@ import yaml
 
 from twin import toolchain
 
-from . import deb, machine, paths, payloads, runfile
+from . import deb, machine, paths, payloads, runfile, system_payloads
 from .errors import TwinError
 
 TABLE = paths.PACKAGE / "data" / "packages.yaml"
 TOOLS = paths.PACKAGE / "data" / "tools.yaml"
+PAYLOADS = {**payloads.PAYLOADS, **system_payloads.PAYLOADS}
 VENDOR_CUDA = "https://developer.download.nvidia.com/compute/cuda/repos"
 CUDA_LABEL = "NVIDIA CUDA"
 
@@ -80,7 +81,7 @@ def _package(
         for key in ("Provides", "Conflicts", "Replaces"):
             package.relations.setdefault(key, []).append(f"{row['family']}-family")
     if row.get("payload"):
-        payloads.PAYLOADS[row["payload"]](package, context)
+        PAYLOADS[row["payload"]](package, context)
     return package
 
 
@@ -140,6 +141,17 @@ def distribution_packages(data: Mapping[str, Any], kernel: str) -> list[tuple[st
     return found
 
 
+def archive_packages(data: Mapping[str, Any], context: payloads.Context, kernel: str) -> list[deb.Package]:
+    """Return Ubuntu's own driver packages for a running kernel."""
+    found = []
+    for version in data["archive"]["drivers"]:
+        own = payloads.Context(version, context.programs, context.nvml)
+        for row in data["archive"]["packages"]:
+            name = expand(row["name"], version).replace("<kernel flavour>", kernel.rpartition("-")[2])
+            found.append(_package(row, name, f"{version}-{data['archive']['revision']}", own, version))
+    return found
+
+
 def keyring_package(version: str, directory: str, keyring: bytes) -> deb.Package:
     """Return the keyring package of a directory. As the vendor's, it adds the vendor's own source and a pin of 600."""
     package = deb.Package("cuda-keyring", version, "all")
@@ -165,7 +177,7 @@ def kernel_name() -> str:
 def version() -> str:
     """Return a hash over everything that shapes the repository."""
     parts = [TABLE.read_bytes(), TOOLS.read_bytes(), kernel_name().encode()]
-    sources = ("payloads.py", "deb.py", "repository.py", "runfile.py", "data/nvml.c")
+    sources = ("payloads.py", "system_payloads.py", "deb.py", "repository.py", "runfile.py", "data/nvml.c")
     parts += [(paths.PACKAGE / name).read_bytes() for name in sources]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:10]
 
@@ -207,8 +219,12 @@ def _build(top: Path, progress: bool) -> None:
     deb.write_index(toolkit, _write(toolkit, toolkit_packages(data, context), "."))
     label = "nvidia-container-toolkit"
     deb.write_release(toolkit, {"Origin": label, "Label": label}, home, keys["toolkit"])
+    listing = toolkit.parent / "nvidia-container-toolkit.list"
+    listing.write_text("deb https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH) /\n")
     (www / "libnvidia-container/gpgkey").write_bytes(_export(home, keys["toolkit"]))
-    _write_distribution(www / "debian", data, home, keys["distribution"], progress)
+    ubuntu = [("main", package) for package in archive_packages(data, context, kernel_name())]
+    own = [*distribution_packages(data, kernel_name()), *ubuntu]
+    _write_distribution(www / "debian", own, _real_packages(data["real"], progress), home, keys["distribution"])
     for number in data["runfiles"]:
         file = www / "tesla" / number / f"NVIDIA-Linux-x86_64-{number}.run"
         file.parent.mkdir(parents=True)
@@ -217,11 +233,13 @@ def _build(top: Path, progress: bool) -> None:
         file.with_name(file.name + ".sha256sum").write_text(f"{digest}  {file.name}\n")
 
 
-def _write_distribution(folder: Path, data: Mapping[str, Any], home: Path, key: str, progress: bool) -> None:
+def _write_distribution(
+    folder: Path, own: Iterable[tuple[str, deb.Package]], real: Iterable[Path], home: Path, key: str
+) -> None:
     components: dict[str, list[str]] = {"main": [], "non-free": []}
-    for component, package in distribution_packages(data, kernel_name()):
+    for component, package in own:
         components[component] += _write(folder / "pool" / component, [package], f"pool/{component}")
-    for file in _real_packages(data["real"], progress):
+    for file in real:
         target = folder / "pool/main" / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, target)

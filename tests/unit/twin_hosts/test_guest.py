@@ -51,11 +51,16 @@ class Box:
         return (self.root / "twin/kmsg").read_text()
 
 
+def forbidden(*_: object) -> None:
+    raise AssertionError("the daemon should have refused to start")
+
+
 @pytest.fixture
 def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     monkeypatch.setattr(base, "ROOT", tmp_path)
     monkeypatch.setattr(base, "TWIN", tmp_path / "twin")
     monkeypatch.setenv("TWIN_KERNEL", KERNEL)
+    monkeypatch.setattr(daemons, "_daemonize", forbidden)  # a daemon would outlive the test
     return Box(tmp_path)
 
 

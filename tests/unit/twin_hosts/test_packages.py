@@ -118,6 +118,7 @@ def test_every_dependency_of_the_repositories_exists_somewhere() -> None:
     data = repository.table()
     everything = [*cuda().values(), *repository.toolkit_packages(data, CONTEXT)]
     everything += [package for _, package in repository.distribution_packages(data, "6.1.0-twin")]
+    everything += repository.archive_packages(data, CONTEXT, "6.1.0-twin")
     known = {package.name for package in everything} | {"runc"}
     for package in everything:
         known |= set(package.relations.get("Provides", []))
@@ -125,6 +126,20 @@ def test_every_dependency_of_the_repositories_exists_somewhere() -> None:
         for relation in package.relations.get("Depends", []):
             for choice in relation.split("|"):
                 assert choice.split()[0] in known, f"{package.name}: {relation}"
+
+
+def test_the_archive_of_ubuntu_has_the_names_of_the_catalogue() -> None:
+    row = next(row for row in tables.rows("packages", "package_names") if row["id"] == "ubuntu-archive")
+    packages = {p.name: p for p in repository.archive_packages(repository.table(), CONTEXT, "6.8.0-60-generic")}
+    wanted = [*row["driver_meta"].values(), *row["signed_modules"].values(), row["utils"], row["fabric_manager"]]
+    for version in repository.table()["archive"]["drivers"]:
+        assert {expand(name, version).replace("<kernel flavour>", "generic") for name in wanted} <= set(packages)
+    # The archive's fabric manager pairs with the -server flavour of exactly its version.
+    assert packages["nvidia-fabricmanager-535"].relations["Depends"] == ["nvidia-kernel-common-535-server-535.309.01"]
+    assert (
+        "nvidia-kernel-common-535-server-535.309.01"
+        in packages["nvidia-kernel-common-535-server"].relations["Provides"]
+    )
 
 
 def test_toolkit_packages_demand_each_other_exactly() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import subprocess
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from . import base, kernel_tools, modules, tree
 
 def main_boot(arguments: list[str]) -> int:
     """Bring the simulated hardware up from scratch, as a power cycle would."""
-    (base.TWIN / "boot-id").write_text(f"{uuid.uuid4()}\n")  # /proc/sys/kernel/random/boot_id is the machine's
     for name in ("boot.json", "kmsg"):
         (base.TWIN / name).unlink(missing_ok=True)
     shutil.rmtree(base.TWIN / "holders", ignore_errors=True)

@@ -36,7 +36,8 @@ def normal(name: str) -> str:
 
 def on_disk(name: str) -> dict[str, Any] | None:
     """Return a module's file contents (version, flavour, signer) for the running kernel, or None."""
-    for file in sorted(base.module_dir().rglob("*.ko")):
+    files = base.module_dir().rglob("*.ko")
+    for file in sorted(files, key=lambda found: ("updates" not in found.parts, str(found))):  # depmod's own order
         if normal(file.stem) == normal(name):
             try:
                 facts: dict[str, Any] = json.loads(file.read_text())
