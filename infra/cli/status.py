@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
             status = compare(compiled.plan, cluster.observe())
         except ObservationError as error:
             trouble = error
-        if (status is not None and status.agrees) or time.monotonic() >= deadline:
+        if (status is not None and status.agrees) or not time.monotonic() < deadline:
             break
         time.sleep(INTERVAL_SECONDS)
     if status is None:

@@ -54,10 +54,10 @@ class Status:
 
 @dataclass(frozen=True)
 class _Serving:
-    """What the plan says about the plugin pods of one pool."""
+    """What the plan says about the plugin pods of one pool; HAMi's read no ConfigMap of ours."""
 
     namespace: str
-    config_map: str
+    config_map: str | None
     tolerations: tuple[dict[str, str], ...]
 
 
@@ -65,6 +65,9 @@ def compare(plan: Plan, seen: Observed) -> Status:
     """Every node that a pool claims, and every pool that lacks some."""
     rows: list[NodeStatus] = []
     causes: list[str] = []
+    pods: dict[str, list[PluginPod]] = {}
+    for pod in seen.pods:
+        pods.setdefault(pod.node, []).append(pod)
     for pool in plan.pools:
         nodes = _nodes_of(pool, seen)
         for name in pool.nodes:
@@ -76,7 +79,7 @@ def compare(plan: Plan, seen: Observed) -> Status:
         if not pool.nodes:
             causes += _count_causes(pool, len(nodes))
         serving = _serving(plan, pool)
-        rows += [_node(pool, node, seen, serving) for node in nodes]
+        rows += [_node(pool, node, pods.get(node.name, []), serving) for node in nodes]
     return Status(plan.stack, tuple(rows), tuple(causes))
 
 
@@ -107,6 +110,8 @@ def _count_causes(pool: PoolPlan, have: int) -> list[str]:
 def _serving(plan: Plan, pool: PoolPlan) -> _Serving | None:
     if pool.profile is None:
         return None
+    if plan.hami and any(p.name == pool.profile and p.strategy == "hami" for p in plan.profiles):
+        return _Serving(plan.hami.namespace, None, tuple(plan.hami.values["devicePlugin"]["tolerations"]))
     if plan.plugin:
         for d in plan.plugin.daemon_sets:
             if d.profile == pool.profile:
@@ -117,10 +122,10 @@ def _serving(plan: Plan, pool: PoolPlan) -> _Serving | None:
     return None
 
 
-def _node(pool: PoolPlan, node: ObservedNode, seen: Observed, serving: _Serving | None) -> NodeStatus:
-    here = [p for p in seen.pods if p.node == node.name]
+def _node(pool: PoolPlan, node: ObservedNode, here: list[PluginPod], serving: _Serving | None) -> NodeStatus:
     ours = [p for p in here if serving is not None and p.namespace == serving.namespace]
-    strangers = [p for p in here if p not in ours]
+    # Without a driver of this stack's choosing somebody else looks after the node, plugin included.
+    strangers = [p for p in here if p not in ours] if serving is not None else []
     counts = {k: v for k, v in node.allocatable.items() if v or k in pool.node.resources}
     pod = next((p for p in ours if p.ready), ours[0] if ours else None)
     causes: list[str] = []
@@ -132,10 +137,10 @@ def _node(pool: PoolPlan, node: ObservedNode, seen: Observed, serving: _Serving 
         causes.append(f"a second device plugin registers here: pod {other.namespace}/{other.name}")
     if serving is not None:
         causes += _pod_causes(node, pod, serving)
-    if pool.node.known and counts != pool.node.resources:
+    if serving is not None and pool.node.known and counts != pool.node.resources:
         differences = ", ".join(_differences(pool.node.resources, counts))
         plain = f"offers {differences}"
-        if serving is not None and not causes:
+        if not causes:
             plain += " although its plugin pod is ready with the right configuration: look at its log and at nvidia-smi"
             plain += " on the node (missing driver, fewer GPUs, or not registered yet)"
         causes.insert(0, plain)
@@ -198,7 +203,7 @@ def _pod_causes(node: ObservedNode, pod: PluginPod | None, serving: _Serving) ->
     causes = []
     if not pod.ready:
         causes.append(f"plugin pod {pod.name} is not ready" + (f": {pod.trouble}" if pod.trouble else ""))
-    if serving.config_map not in pod.config_maps:
+    if serving.config_map is not None and serving.config_map not in pod.config_maps:
         found = ", ".join(pod.config_maps) or "no ConfigMap"
         causes.append(f"plugin pod {pod.name} still uses {found}, declared {serving.config_map}")
     return causes

@@ -153,13 +153,16 @@ def _node(node: Any) -> ObservedNode:
     )
 
 
+#: Containers with the plugin's image that register nothing.
+_BESIDE = ("feature-discovery", "config-manager", "mps-control-daemon")
+
+
 def _is_plugin(pod: Any) -> bool:
-    """A container named like the plugin's, or with its image, that is not feature discovery or config-manager."""
+    """A container named like the plugin's, or with its image, that is not one of those beside it."""
     return any(
-        c.name.startswith(("nvidia-device-plugin", "device-plugin"))
-        or ("k8s-device-plugin" in c.image and "feature-discovery" not in c.name and "config-manager" not in c.name)
+        c.name.startswith(("nvidia-device-plugin", "device-plugin")) or "k8s-device-plugin" in c.image
         for c in pod.spec.containers
-        if "feature-discovery" not in c.name
+        if not any(word in c.name for word in _BESIDE)
     )
 
 
