@@ -151,7 +151,7 @@ def _check_driver(text: str | None) -> None:
         raise UsageError(f"--driver: {error}") from None
 
 
-def _pools(args: argparse.Namespace) -> list[tuple[str, Any, str | None, tuple[Any, ...]]]:
+def _pools(args: argparse.Namespace) -> list[tuple[str, Any, Any, tuple[Any, ...]]]:
     from infra.lint.stack import Pools, pools_of
 
     if args.gpus or args.mig:

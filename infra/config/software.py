@@ -68,10 +68,23 @@ class OperatorRoute(Model):
 Route = Annotated[PluginRoute | OperatorRoute, Field(discriminator="kind")]
 
 
+ImageReference = Annotated[
+    str,
+    Field(max_length=512),
+    matches(
+        r"[A-Za-z0-9]+([._:/-]+[A-Za-z0-9_]+)*(@sha256:[0-9a-f]{64})?",
+        "An image is registry/name:tag, without blanks.",
+        "Write e.g. `nvidia/cuda:12.8.1-base-ubuntu24.04`.",
+    ),
+]
+
+
 class Team(Model):
     """A team: its namespace, the pools it uses, its group and its quota in schedulable devices (shares).
 
     A quota key is `gpu` (the one resource that the team's pools offer) or a full resource name.
+    `images` are those that the team runs: their CUDA versions are compared with the drivers of its pools. `cudaCompat`
+    says that they carry the package cuda-compat (forward compatibility, on data-centre GPUs).
     """
 
     name: DnsLabel
@@ -80,3 +93,5 @@ class Team(Model):
     quota: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     group: str | None = Field(default=None, min_length=1)
     role: Literal["admin", "edit", "view"] = "edit"
+    images: Annotated[tuple[ImageReference, ...], AsTuple] = ()
+    cuda_compat: bool = False

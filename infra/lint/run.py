@@ -17,6 +17,7 @@ from infra.lint.selection import check_selection
 from infra.lint.sharing import check_reservations, check_sharing
 from infra.lint.values import check_values
 from infra.lint.workload import Taint, check_taints, check_workload
+from infra.plan.cuda import KnownDriver
 from infra.plan.device_plugin import NodeLayout
 
 _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
@@ -24,13 +25,21 @@ _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 @dataclass(frozen=True)
 class Options:
-    """What the user says of the nodes: layout, the plugin's environment, driver version, taints; a forced kind."""
+    """What is said of the nodes: layout, the plugin's environment, driver, taints; a forced kind.
+
+    `driver` is an exact version, or what is known of a pool's driver.
+    """
 
     node: NodeLayout | None = None
     env: Mapping[str, str] = field(default_factory=dict)
-    driver: str | None = None
+    driver: str | KnownDriver | None = None
     kind: Kind | None = None
     taints: tuple[Taint, ...] = ()
+
+    @property
+    def known_driver(self) -> KnownDriver | None:
+        """The driver with its bounds."""
+        return KnownDriver.exact(self.driver) if isinstance(self.driver, str) else self.driver
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,7 @@ def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Re
     run = gather(documents, options.env)
     checked = [check_config(config, options.node) for config in run.configs]
     found += [d for one in checked for d in one.found]
-    found += [d for one in checked for d in check_driver(one, options.driver)]
+    found += [d for one in checked for d in check_driver(one, options.known_driver)]
     found += check_documents(run, checked, options)
     return Report(tuple(_in_order(found)), tuple(checked), tuple(documents))
 
@@ -83,7 +92,7 @@ def check_documents(run: Gathered, checked: list[Checked], options: Options) -> 
         found += check_daemon_set(document, run, checked)
         found += check_workload(document, given)
         found += check_sharing(document, given)
-        found += check_cuda(document, options.driver)
+        found += check_cuda(document, options.known_driver, options.node)
         found += check_taints(document, options.taints)
     found += check_reservations(workloads, given)
     found += check_selection(run)

@@ -6,16 +6,18 @@ from pathlib import Path
 
 from infra.cli.stack_option import STACKS, project_root
 from infra.lint.node import UNKNOWN_PRODUCT
+from infra.plan.cuda import KnownDriver
 from infra.plan.device_plugin import NodeLayout
 from infra.plan.facts import pool_facts
+from infra.plan.pool_driver import pool_driver
 from infra.plan.taints import Taint, pool_taints
 from infra.stackfile import compile_file
 
-Pools = list[tuple[str, NodeLayout, str | None, tuple[Taint, ...]]]
+Pools = list[tuple[str, NodeLayout, KnownDriver | None, tuple[Taint, ...]]]
 
 
 def pools_of(stack: str | None, file: Path | None, pool: str | None) -> Pools:
-    """(name, node, driver version or None, taints) of every pool whose hardware the catalogue knows.
+    """(name, node, what is known of its driver, taints) of every pool whose hardware the catalogue knows.
 
     Raises:
         ValueError: no such stack or pool, the stack file has errors, or nothing is known about its hardware.
@@ -37,9 +39,12 @@ def pools_of(stack: str | None, file: Path | None, pool: str | None) -> Pools:
         model = facts.model
         product = (model.product if model else None) or UNKNOWN_PRODUCT
         memory = model.memory_mib if model else None
-        driver = getattr(one, "driver_version", None) or getattr(one, "driver_branch", None)
-        node = NodeLayout(facts.gpus, product, memory)
-        found.append((one.name, node, str(driver) if driver else None, pool_taints(one)))
+        capability = None
+        if model and model.compute_capability:
+            major, _, minor = model.compute_capability.partition(".")
+            capability = (int(major), int(minor))
+        node = NodeLayout(facts.gpus, product, memory, compute_capability=capability)
+        found.append((one.name, node, pool_driver(one, facts), pool_taints(one)))
     if not found:
         raise ValueError(f"{path} has no pool {pool}" if pool else f"{path}: the hardware of no pool is known")
     return found

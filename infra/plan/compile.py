@@ -16,6 +16,7 @@ from infra.plan.capacity import check_capacity
 from infra.plan.driver_owner import check_owner, check_release, node_labels
 from infra.plan.facts import check_hardware, pool_facts
 from infra.plan.hami import HamiPlan, hami_labels, hami_plan
+from infra.plan.hosts import check_hosts
 from infra.plan.images import stack_images
 from infra.plan.labels import check_labels
 from infra.plan.mig import check_mig, release_strategy
@@ -26,6 +27,7 @@ from infra.plan.pool_plan import PoolPlan, plan_pool
 from infra.plan.prediction import predict_node
 from infra.plan.sharing import Profile, check_pool_sharing, check_sharing, profiles, serves, spec_of
 from infra.plan.taints import check_taints
+from infra.plan.team_images import check_images
 from infra.plan.teams import TeamPlan, check_teams, check_workload_tolerations, team_plans
 
 PLAN_VERSION = 1
@@ -78,12 +80,14 @@ def check(stack: Stack) -> list[Diagnostic]:
             if isinstance(pool, AksPool):
                 node = predict_node(pool, facts, spec, profile, None, feature_labels=False)
                 found += check_autoscaling(pool, facts.gpus, profile, sum(node.resources.values()), path)
+    found += check_hosts(stack)
     found += check_release(stack)
     found += check_operator(stack)
     found += check_plugin(stack)
     found += check_sharing(stack)
     found += check_teams(stack, known)
     found += check_workload_tolerations(stack, known)
+    found += check_images(stack)
     return found
 
 

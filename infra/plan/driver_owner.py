@@ -44,7 +44,7 @@ def operator_driver(stack: Stack) -> OperatorDriver:
     # AKS-driver pools it stays off and AKS's runtime class serves both (reference: nvidia.md A5.6).
     toolkit = installs and not (on_aks and "aks" in owners)
     runtime = AKS_RUNTIME_CLASS if on_aks and not toolkit else NVIDIA_RUNTIME_CLASS
-    pinned = sorted({v for pool in stack.pools if pool.driver == "operator" and (v := _pinned(pool))})
+    pinned = sorted({v for pool in stack.pools if pool.driver == "operator" and (v := pinned_version(pool))})
     modules = {m.modules for pool in stack.pools if pool.driver == "operator" and (m := pool_facts(pool).model)}
     flavour = {"proprietary": "proprietary", "open": "open"}.get(next(iter(modules)) if len(modules) == 1 else "")
     return OperatorDriver(
@@ -56,7 +56,7 @@ def operator_driver(stack: Stack) -> OperatorDriver:
     )
 
 
-def _pinned(pool: Pool) -> str | None:
+def pinned_version(pool: Pool) -> str | None:
     """The exact version that a pool asks for; of a branch, the one that the operator's release lists."""
     if pool.driver_version or not pool.driver_branch:
         return pool.driver_version
@@ -166,7 +166,7 @@ def _check_version(pool: Pool, facts: Facts, path: str) -> list[Diagnostic]:
         return []
     version = given or component("operator-driver").version
     found: list[Diagnostic] = []
-    if pool.driver == "operator" and given is not None and (pinned := _pinned(pool)) not in operator_drivers():
+    if pool.driver == "operator" and given is not None and (pinned := pinned_version(pool)) not in operator_drivers():
         found.append(diagnostic("GF217", where, value=pinned, allowed=operator_drivers()))
     model = facts.model
     if model is None:
@@ -194,7 +194,7 @@ def check_release(stack: Stack) -> list[Diagnostic]:
     wanted: dict[str, int] = {}
     for i, pool in enumerate(stack_pools(stack)):
         if pool.driver == "operator":
-            wanted.setdefault(_pinned(pool) or component("operator-driver").version, i)
+            wanted.setdefault(pinned_version(pool) or component("operator-driver").version, i)
     if len(wanted) > 1:
         last = max(wanted.values())
         found.append(diagnostic("GF214", f"pools[{last}].driver", value=" / ".join(sorted(wanted))))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.config.case import Case
+from tests.unit.config.image_cases import IMAGES
 from tests.unit.config.method_cases import METHODS
 from tests.unit.config.samples import REMOVE
 
@@ -399,4 +400,4 @@ POOLS = [
          value="nvidia.com/gpu:NoExecute, nvidia.com/gpu:NoSchedule"),
 ]
 
-CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS]
+CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS, *IMAGES]
