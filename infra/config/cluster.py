@@ -16,6 +16,8 @@ AzureName = Annotated[
         "Write a name such as `vision-dev`.",
     ),
 ]
+#: What the cluster is for; the plan warns of sharing that does not suit it.
+Environment = Literal["dev", "staging", "production"]
 Cidr = Annotated[
     str,
     matches(
@@ -114,6 +116,7 @@ class AksCluster(Model):
     network: Network | None = None
     upgrade_channel: Literal["none", "patch", "stable", "rapid", "node-image"] = "none"
     tier: Literal["Free", "Standard", "Premium"] = "Free"
+    environment: Environment | None = None
     protect: bool = False
     tags: dict[str, str] = Field(default_factory=dict)
 
@@ -161,6 +164,7 @@ class ExistingCluster(Model):
     kubeconfig: KubeconfigRef
     distribution: Distribution = "kubeadm"
     version: KubernetesVersion | None = None
+    environment: Environment | None = None
     protect: bool = False
 
 

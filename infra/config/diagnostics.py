@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 #: Packages that bring a `codes.yaml`; each owns a range of numbers.
-CODE_TABLES = ("infra.config", "infra.deploy", "infra.lint", "infra.inventory")
+CODE_TABLES = ("infra.config", "infra.deploy", "infra.lint", "infra.inventory", "infra.advise")
 
 _ROOT = Path(__file__).resolve().parents[2]
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -10,6 +10,8 @@ from infra.config.base import Model, matches, refuse
 
 Replicas = Annotated[int, Field(ge=2)]
 MemoryGib = Annotated[float, Field(gt=0)]
+#: What the pods do; the plan warns where measurements speak against the sharing (docs/decision-tree.md).
+Workload = Literal["training", "inference", "notebooks", "batch"]
 MigProfileName = Annotated[
     str,
     matches(
@@ -35,6 +37,7 @@ class TimeSlicing(Model):
     fail_requests_greater_than_one: bool = True
     memory_per_pod_gib: MemoryGib | None = None
     allow_many_replicas: bool = False
+    workload: Workload | None = None
     time_slice: Literal["default", "short", "medium", "long"] | None = None
 
     @model_validator(mode="after")
@@ -60,6 +63,7 @@ class Mps(Model):
     rename_by_default: bool = False
     fail_requests_greater_than_one: bool = True
     memory_per_pod_gib: MemoryGib | None = None
+    workload: Workload | None = None
 
 
 class Mig(Model):
@@ -78,6 +82,7 @@ class Mig(Model):
     rename_by_default: bool = False
     fail_requests_greater_than_one: bool = True
     memory_per_pod_gib: MemoryGib | None = None
+    workload: Workload | None = None
 
     @model_validator(mode="after")
     def _layout(self) -> Mig:

@@ -11,6 +11,7 @@ from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import AksPool
 from infra.config.sharing import Mig
 from infra.config.software import OperatorRoute
+from infra.plan.advice import check_advice
 from infra.plan.autoscaler import check_autoscaling
 from infra.plan.capacity import check_capacity
 from infra.plan.driver_owner import check_owner, check_release, node_labels
@@ -88,6 +89,7 @@ def check(stack: Stack) -> list[Diagnostic]:
     found += check_teams(stack, known)
     found += check_workload_tolerations(stack, known)
     found += check_images(stack)
+    found += check_advice(stack)
     return found
 
 
