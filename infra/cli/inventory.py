@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import Any
 
 from infra.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE
-from infra.cli.stack_option import add_stack_options, compile_option
-from infra.plan.hosts import check_inventory
+from infra.cli.stack_option import add_stack_options, compile_option, project_root, stack_file
+from infra.config.diagnostics import closest_match, summary, text
+from infra.inventory.load import inventory_of, inventory_rules, warnings
+from infra.inventory.show import as_json, graph, listing
 
 
 def add_parser(subparsers: Any) -> None:
@@ -23,16 +26,14 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the inventory; with errors nothing but what is wrong, and 1."""
-    compiled = compile_option(args, lambda stack: check_inventory(stack) if stack else [])
-    if compiled.stack is None:
-        from infra.config.diagnostics import summary, text
-
-        print("\n\n".join([*map(text, compiled.found), summary(compiled.found)]), file=sys.stderr)
+    root = project_root(stack_file(args).resolve().parent)
+    compiled = compile_option(args, inventory_rules(root, os.environ))
+    found = inventory_of(compiled, root, os.environ)
+    told = compiled.found if found is None else warnings(compiled)
+    if told:
+        print("\n\n".join([*map(text, told), summary(told)]), file=sys.stderr)
+    if found is None:
         return EXIT_ERRORS
-    from infra.inventory.show import as_json, graph, listing
-    from infra.plan.inventory import inventory
-
-    found = inventory(compiled.stack)
     if args.host is not None:
         variables = found.variables()
         if args.host not in variables:
@@ -44,8 +45,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _unknown(host: str, known: list[str]) -> int:
-    from infra.config.diagnostics import closest_match
-
     near = closest_match(host, known)
     print(f"gpufleet: no host {host} in this stack{f'; did you mean {near}?' if near else ''}", file=sys.stderr)
     return EXIT_USAGE

@@ -159,8 +159,8 @@ def _check_mirror(stack: ExistingStack) -> list[Diagnostic]:
     ]
 
 
-def check_inventory(stack: Stack) -> list[Diagnostic]:
-    """What keeps Ansible from reaching the hosts; asked when an inventory is."""
+def check_inventory(stack: Stack, kubeconfig: str | None) -> list[Diagnostic]:
+    """What keeps Ansible from reaching the hosts, or their cluster; asked when an inventory is."""
     pools = [(i, pool) for i, pool in listed_pools(stack) if pool.driver in PREPARED_OWNERS]
     if not pools:
         return [diagnostic("GF810", "pools")]
@@ -172,4 +172,6 @@ def check_inventory(stack: Stack) -> list[Diagnostic]:
                 found.append(diagnostic("GF811", path, value=name))
             if name in RESERVED_NAMES:
                 found.append(diagnostic("GF812", path, value=name))
+    if kubeconfig is None:
+        found.append(diagnostic("GF813", "cluster.kubeconfig"))
     return found

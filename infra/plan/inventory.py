@@ -15,6 +15,7 @@ from infra.config.hosts import Mirror, MirrorRepository, Ssh
 from infra.config.model import ExistingStack, Stack
 from infra.config.pools import NodePool
 from infra.config.sharing import Mig, TimeSlicing
+from infra.plan.cuda import required_cuda
 from infra.plan.facts import pool_facts
 from infra.plan.hosts import PREPARED_OWNERS, host_driver, listed_pools
 from infra.plan.mig import layout
@@ -57,8 +58,11 @@ def group_name(kind: str, name: str) -> str:
     return f"{kind}_{name.replace('-', '_')}"
 
 
-def inventory(stack: Stack) -> Inventory:
-    """The inventory of a stack without errors (`check_inventory` included)."""
+def inventory(stack: Stack, kubeconfig: str | None = None) -> Inventory:
+    """The inventory of a stack without errors (`check_inventory` included).
+
+    `kubeconfig` is the path of the cluster's kubeconfig where Ansible runs; playbooks/upgrade.yml drains with it.
+    """
     pools = [pool for _, pool in listed_pools(stack)]
     hosts = {
         name: {"ansible_host": host.address} if host and host.address else {}
@@ -74,15 +78,18 @@ def inventory(stack: Stack) -> Inventory:
 
     parents = [Group(GPU_HOSTS, children=children(*PREPARED_OWNERS))]
     parents += [Group(group_name("driver", owner), children=children(owner)) for owner in owners]
-    own = [Group(group_name("pool", p.name), hosts=tuple(p.hosts), variables=pool_variables(p, stack)) for p in pools]
+    own = [
+        Group(group_name("pool", p.name), hosts=tuple(p.hosts), variables=pool_variables(p, stack, kubeconfig))
+        for p in pools
+    ]
     return Inventory(hosts, (*parents, *own))
 
 
-def pool_variables(pool: NodePool, stack: ExistingStack) -> dict[str, Any]:
+def pool_variables(pool: NodePool, stack: ExistingStack, kubeconfig: str | None = None) -> dict[str, Any]:
     """The roles' variables for the hosts of a pool, sorted by name; for hosts that are left alone only the login."""
     variables = _login(stack.hosts.ssh)
     if pool.driver in PREPARED_OWNERS:
-        variables |= _common(stack) | _hardware(pool)
+        variables |= _common(stack) | _hardware(pool) | _cluster(stack, kubeconfig)
         variables |= _host(pool, stack) if pool.driver == "host" else _operator()
     return dict(sorted(variables.items()))
 
@@ -95,6 +102,14 @@ def _login(ssh: Ssh) -> dict[str, Any]:
     if ssh.port is not None:
         variables["ansible_port"] = ssh.port
     return variables
+
+
+def _cluster(stack: ExistingStack, kubeconfig: str | None) -> dict[str, Any]:
+    """How playbooks/upgrade.yml reaches the API server. Without a kubeconfig it takes hosts to be in no cluster."""
+    if kubeconfig is None:
+        return {}
+    context = stack.cluster.kubeconfig.context
+    return {"upgrade_kubeconfig": kubeconfig, **({"upgrade_context": context} if context else {})}
 
 
 def _common(stack: ExistingStack) -> dict[str, Any]:
@@ -141,6 +156,17 @@ def _hardware(pool: NodePool) -> dict[str, Any]:
     return {"gpu_preflight_gpu_model": exact, "gpu_preflight_gpu_count": pool.gpus_per_node}
 
 
+def cuda_target(pool: NodePool, stack: ExistingStack) -> str | None:
+    """The highest CUDA version that the driver has to reach for the pool's teams, or None.
+
+    Left out are images that run on older drivers through cuda-compat: those of teams that say so, and base images of
+    CUDA, which carry it for the branches that they list.
+    """
+    images = [i for t in stack.teams if pool.name in t.pools and not t.cuda_compat for i in t.images]
+    versions = [(n.major, n.minor) for i in images if (n := required_cuda(i, {})) and n.branches is None]
+    return "{}.{}".format(*max(versions)) if versions else None
+
+
 def _host(pool: NodePool, stack: ExistingStack) -> dict[str, Any]:
     """The roles bring driver, fabric manager and toolkit, and cut the GPUs."""
     wanted, spec = host_driver(pool), spec_of(pool, stack)
@@ -161,6 +187,8 @@ def _host(pool: NodePool, stack: ExistingStack) -> dict[str, Any]:
         variables["gpu_driver_version"] = pool.driver_version
     if wanted.runfile_sha256 is not None:
         variables["gpu_driver_runfile_sha256"] = wanted.runfile_sha256
+    if (cuda := cuda_target(pool, stack)) is not None:
+        variables["gpu_preflight_cuda_target"] = cuda
     return variables | _mig(pool, stack)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +90,7 @@ class InventoryModule(BaseInventoryPlugin):
         if (stack is None) == (file is None):
             raise AnsibleParserError(f"{path}: give stack or file")
         if file is not None:
-            return folder / file
+            return (folder / file).resolve()
         options = _product("infra.cli.stack_option")
         try:
             return Path(options.find_stack(stack, options.project_root(folder)))
@@ -95,7 +98,7 @@ class InventoryModule(BaseInventoryPlugin):
             raise AnsibleParserError(f"{path}: {error}") from None
 
     def _add(self, file: Path) -> None:
-        planned = _planned(file)
+        planned = _planned(file, lambda text: self.display.warning(text, formatted=True))
         for group in planned.groups:
             self.inventory.add_group(group.name)
             for key, value in group.variables.items():
@@ -110,20 +113,22 @@ class InventoryModule(BaseInventoryPlugin):
                 self.inventory.set_variable(host, key, value)
 
 
-def _planned(file: Path) -> Any:
+def _planned(file: Path, warn: Callable[[str], None]) -> Any:
     """The inventory of a stack file. Raises AnsibleParserError with the diagnostics that `gpufleet plan` prints."""
-    stackfile, hosts = _product("infra.stackfile"), _product("infra.plan.hosts")
+    load, told = _product("infra.inventory.load"), _product("infra.config.diagnostics")
     root = _product("infra.cli.stack_option").project_root(file.parent)
-    shown = file.relative_to(root) if file.is_relative_to(root) else file
+    shown = str(file.relative_to(root) if file.is_relative_to(root) else file)
     try:
-        compiled = stackfile.compile_file(file, None, str(shown), lambda s: hosts.check_inventory(s) if s else [])
+        compiled = _product("infra.stackfile").compile_file(file, None, shown, load.inventory_rules(root, os.environ))
     except OSError as error:
         raise AnsibleParserError(f"cannot read {file}: {error.strerror}") from None
-    if compiled.stack is None:
-        told = _product("infra.config.diagnostics")
+    inventory = load.inventory_of(compiled, root, os.environ)
+    if inventory is None:
         lines = [f"{shown}:", *map(told.text, compiled.found), told.summary(compiled.found)]
         raise AnsibleParserError("\n\n".join(lines))
-    return _product("infra.plan.inventory").inventory(compiled.stack)
+    for warning in load.warnings(compiled):
+        warn(told.text(warning))
+    return inventory
 
 
 def _is_stack_file(path: Path) -> bool:
@@ -138,8 +143,6 @@ def _is_stack_file(path: Path) -> bool:
 
 def _product(module: str) -> Any:
     """A module of the product, from where it is installed or else from this checkout."""
-    import importlib
-
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
     try:

@@ -208,7 +208,10 @@ def facts(context: Context, *, healthy: bool) -> dict[str, Any]:
             "library": context.probe["library"], "wanted": target.version,
             "method": context.settings["gpu_driver_method"],
         },
-        "fabric": {"platform": seen.id, "version": next(iter(bound.values()), None), "unit": seen.unit},
+        "fabric": {
+            "platform": seen.id, "version": next(iter(bound.values()), None), "unit": seen.unit,
+            "ready": not any(fabric.fabric_states(context)) if seen.unit and driver else None,
+        },
         "toolkit": {"version": row["version"].split("-")[0] if row else None},
         "runtime": runtimes.runtime_state(context),
         "mig": mig.observed(context),

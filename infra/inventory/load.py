@@ -1,0 +1,46 @@
+"""From a stack file to its inventory: the one road that the command and Ansible's plugin share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from infra.config.diagnostics import Diagnostic, Severity
+from infra.config.model import ExistingStack, Stack
+from infra.plan.hosts import check_inventory
+from infra.plan.inventory import Inventory, inventory
+from infra.stackfile import Compiled, MoreRules
+
+#: Overrides `cluster.kubeconfig.path`, as it does for `pulumi up` and `gpufleet status`.
+KUBECONFIG_ENV = "GPUFLEET_KUBECONFIG"
+
+
+def kubeconfig_path(stack: Stack, root: Path, environment: Mapping[str, str]) -> str | None:
+    """The absolute path; one of the stack file starts at the project's `root`, one of the environment here.
+
+    None: it is a secret of the Pulumi stack.
+    """
+    if environment.get(KUBECONFIG_ENV):
+        return str(Path(environment[KUBECONFIG_ENV]).absolute())
+    given = stack.cluster.kubeconfig.path if isinstance(stack, ExistingStack) else None
+    return str(root / Path(given).expanduser()) if given else None
+
+
+def inventory_rules(root: Path, environment: Mapping[str, str]) -> MoreRules:
+    """The rules of an inventory, for `compile_file`."""
+
+    def rules(stack: Stack | None) -> list[Diagnostic]:
+        return [] if stack is None else check_inventory(stack, kubeconfig_path(stack, root, environment))
+
+    return rules
+
+
+def inventory_of(compiled: Compiled, root: Path, environment: Mapping[str, str]) -> Inventory | None:
+    """The inventory, None where there are errors."""
+    stack = compiled.stack
+    return None if stack is None else inventory(stack, kubeconfig_path(stack, root, environment))
+
+
+def warnings(compiled: Compiled) -> list[Diagnostic]:
+    """Those that the stack file does not acknowledge."""
+    return [d for d in compiled.found if d.severity is Severity.WARNING and d.acknowledged is None]
