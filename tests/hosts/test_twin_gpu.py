@@ -187,3 +187,13 @@ def test_hosts_as_somebody_left_them(start_hosts: Any) -> None:
     # Real containerd 1.6 runs with the local configuration.
     assert "1.6" in ok(twin, "gpu04", "containerd --version")
     assert "SystemdCgroup = true" in ok(twin, "gpu04", "containerd config dump")
+
+
+def test_modules_signed_by_the_distribution_load_under_secure_boot(start_hosts: Any) -> None:
+    twin = start_hosts(1, [{"extends": "secure-boot", "os": "ubuntu-24.04"}])
+    assert "Ubuntu 24.04" in ok(twin, "gpu01", ". /etc/os-release && echo $PRETTY_NAME")
+    flavour = ok(twin, "gpu01", "uname -r").strip().rpartition("-")[2]
+    names = f"nvidia-headless-580-server-open nvidia-utils-580-server linux-modules-nvidia-580-server-open-{flavour}"
+    ok(twin, "gpu01", f"apt-get -q update && {APT} install {names}")
+    assert twin.run("gpu01", "command -v dkms").rc != 0  # nothing had to be built
+    ok(twin, "gpu01", "modprobe nvidia && nvidia-smi -L")
