@@ -2,7 +2,8 @@
 
 Profiles and how many of each fit come from the catalogue (NVIDIA's MIG guide). Which ones fit together follows from
 where each may begin on the GPU's memory slots, which the table's figures give: 7 of a kind begin at slots 0 to 6, 4 at
-every second slot, 3 at 0, 2 and 4, 2 at 0 and 4 (NVIDIA/go-nvml, placement tables).
+every second slot, 3 at 0, 2 and 4, 2 at 0 and 4 (NVIDIA/go-nvml, placement tables). Profiles with `+me` hold a media
+engine that the GPU has once: each of them fits once, so (inferred) one of all of them does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from infra.config.model import Stack, stack_pools
 from infra.config.pools import AksPool, Pool
 from infra.config.sharing import Mig
 from infra.plan.facts import Facts
+from infra.plan.pool_driver import pool_driver
 
 GPU = "nvidia.com/gpu"
 
@@ -30,16 +32,17 @@ class Placement:
 
 def placement(model: GpuModel, profile: str) -> Placement | None:
     """Where a profile may stand on a model; None where the table does not say enough to tell."""
-    plain = profile.split("+", maxsplit=1)[0].split("-", maxsplit=1)[0]
-    most = model.mig_profiles.get(plain, model.mig_profiles.get(profile))
-    if most is None or model.mig_slices is None:
+    known = model.mig_profile(profile)
+    if known is None or model.mig_slices is None:
         return None
+    plain = known.split("+", maxsplit=1)[0].split("-", maxsplit=1)[0]
+    most = model.mig_profiles.get(plain, model.mig_profiles[known])
     compute = int(plain.split("g.")[0])
     if model.mig_slices == 7:
         if compute == 7:
             return Placement((0,), 8)
-        known = {7: Placement(tuple(range(7)), 1), 4: Placement((0, 2, 4, 6), 2), 3: Placement((0, 2, 4), 2)}
-        return known.get(most) or (Placement((0, 4), 4) if most == 2 else Placement((0,), 4) if compute == 4 else None)
+        small = {7: Placement(tuple(range(7)), 1), 4: Placement((0, 2, 4, 6), 2), 3: Placement((0, 2, 4), 2)}
+        return small.get(most) or (Placement((0, 4), 4) if most == 2 else Placement((0,), 4) if compute == 4 else None)
     if model.mig_slices == 4:
         return {4: Placement((0, 1, 2, 3), 1), 2: Placement((0, 2), 2), 1: Placement((0,), 4)}.get(most)
     if model.mig_slices == 2:
@@ -47,14 +50,22 @@ def placement(model: GpuModel, profile: str) -> Placement | None:
     return None
 
 
+def most_of(model: GpuModel, profile: str) -> int | None:
+    """Most instances of a profile on one GPU, in either spelling; None: the model has no such profile."""
+    known = model.mig_profile(profile)
+    return None if known is None else model.mig_profiles[known]
+
+
 def fits(model: GpuModel, instances: Mapping[str, int]) -> bool | None:
     """Whether these instances fit on one GPU together; None where that cannot be told."""
     wanted: list[Placement] = []
+    if sum(count for profile, count in instances.items() if "+me" in profile) > 1:
+        return False
     for profile, count in instances.items():
-        where = placement(model, profile)
-        if where is None:
+        where, most = placement(model, profile), most_of(model, profile)
+        if where is None or most is None:
             return None
-        if count > model.mig_profiles[profile]:
+        if count > most:
             return False
         wanted += [where] * count
     wanted.sort(key=lambda p: (-p.size, p.starts))
@@ -76,8 +87,8 @@ def layout(spec: Mig, model: GpuModel | None) -> dict[str, int] | None:
     """Instances of each GPU: profile -> count; None where the model has no such profile or is unknown."""
     if model is None or not model.mig_profiles:
         return None
-    wanted = {spec.profile: model.mig_profiles.get(spec.profile, 0)} if spec.profile else dict(spec.instances)
-    if any(p not in model.mig_profiles or n < 1 for p, n in wanted.items()):
+    wanted = {spec.profile: most_of(model, spec.profile) or 0} if spec.profile else dict(spec.instances)
+    if any(most_of(model, p) is None or n < 1 for p, n in wanted.items()):
         return None
     return dict(sorted(wanted.items()))
 
@@ -125,16 +136,16 @@ def check_mig(pool: Pool, spec: Mig, facts: Facts, release: str | None, path: st
     allowed = [f"{p} (up to {n})" for p, n in model.mig_profiles.items()]
     asked = {spec.profile: 1} if spec.profile else spec.instances
     for profile, count in asked.items():
-        if profile not in model.mig_profiles:
+        most = most_of(model, profile)
+        if most is None:
             found.append(diagnostic("GF311", where, value=profile, allowed=allowed, gpu=model.id))
-        elif count > model.mig_profiles[profile]:
-            most = str(model.mig_profiles[profile])
-            found.append(diagnostic("GF312", where, value=f"{count} x {profile}", gpu=model.id, most=most))
+        elif count > most:
+            found.append(diagnostic("GF312", where, value=f"{count} x {profile}", gpu=model.id, most=str(most)))
     if not found and spec.instances and fits(model, spec.instances) is False:
         text = ", ".join(f"{n} x {p}" for p, n in sorted(spec.instances.items()))
         found.append(diagnostic("GF312", where, value=text, gpu=model.id, most="fewer of them together"))
     found += _check_cutter(pool, spec, facts, path)
-    found += _check_driver(pool, model, path)
+    found += _check_driver(pool, spec, facts, model, path)
     if isinstance(pool, AksPool) and pool.autoscale and pool.autoscale.min == 0 and spec.mig_strategy == "mixed":
         names = ", ".join(resource_names(spec))
         found.append(diagnostic("GF421", f"{path}.autoscale.min", value=0, resource=names))
@@ -156,14 +167,25 @@ def _check_cutter(pool: Pool, spec: Mig, facts: Facts, path: str) -> list[Diagno
     return []
 
 
-def _check_driver(pool: Pool, model: GpuModel, path: str) -> list[Diagnostic]:
-    if pool.driver not in ("host", "operator") or pool.driver_version is None:
+def _check_driver(pool: Pool, spec: Mig, facts: Facts, model: GpuModel, path: str) -> list[Diagnostic]:
+    """Drivers that somebody chose: too old for MIG on this GPU, too old for a profile, or known to fail with MIG."""
+    driver = pool_driver(pool, facts) if pool.driver in ("host", "operator") else None
+    if driver is None:
         return []
-    where, version = f"{path}.driverVersion", pool.driver_version
-    if model.mig_min_driver and driver_version(version) < driver_version(model.mig_min_driver):
-        return [diagnostic("GF212", where, value=version, gpu=f"MIG on {model.id}", oldest=model.mig_min_driver)]
-    return [
-        diagnostic("GF315", where, value=version, when=bad.when, why=bad.reason, last=bad.last or version)
-        for bad in known_bad_drivers()
-        if "mig" in bad.when.lower() and bad.concerns(version)
+    key = "driverVersion" if pool.driver_version else "driverBranch" if pool.driver_branch else "driver"
+    where, given = f"{path}.{key}", pool.driver_version or pool.driver_branch or driver.high
+    have = driver_version(driver.high)  # of a branch, the newest that is known
+    if model.mig_min_driver and have < driver_version(model.mig_min_driver):
+        return [diagnostic("GF212", where, value=given, gpu=f"MIG on {model.id}", oldest=model.mig_min_driver)]
+    found = [
+        diagnostic("GF212", where, value=given, gpu=f"{profile} on {model.id}", oldest=str(oldest))
+        for profile in ([spec.profile] if spec.profile else spec.instances)
+        if (oldest := model.mig_min_branch.get(model.mig_profile(profile) or "")) is not None and have.branch < oldest
     ]
+    if driver.low == driver.high:
+        found += [
+            diagnostic("GF315", where, value=given, when=bad.when, why=bad.reason, last=bad.last or driver.high)
+            for bad in known_bad_drivers()
+            if "mig" in bad.applies and bad.concerns(driver.high)
+        ]
+    return found
