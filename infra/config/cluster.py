@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from infra.config.base import AsTuple, DnsLabel, KubernetesVersion, Model, matches, refuse
 
@@ -18,14 +19,22 @@ AzureName = Annotated[
 ]
 #: What the cluster is for; the plan warns of sharing that does not suit it.
 Environment = Literal["dev", "staging", "production"]
-Cidr = Annotated[
-    str,
-    matches(
-        r"(\d{1,3}\.){3}\d{1,3}/\d{1,2}",
-        "An address range looks like 10.40.0.0/16.",
-        "Write address and prefix length.",
-    ),
-]
+#: What the SDK gives a network profile for services and pods; the service refuses networks that overlap them.
+TAKEN_RANGES = ("10.0.0.0/16", "10.244.0.0/16")
+
+
+def _range(text: str) -> str:
+    try:
+        network = IPv4Network(text)
+    except ValueError:
+        hint = "Write network address and prefix length."
+        raise refuse("GF106", "An address range looks like 10.40.0.0/16.", hint) from None
+    if text != str(network):
+        raise refuse("GF106", "An address range has a prefix length.", f"Write {network}.")
+    return text
+
+
+Cidr = Annotated[str, AfterValidator(_range)]
 
 
 class Autoscale(Model):
@@ -99,6 +108,15 @@ class Network(Model):
                 "Give vnetCidr and subnetCidr, or subnetId alone.",
                 keys="vnetCidr, subnetCidr, subnetId",
             )
+        if self.vnet_cidr is not None and self.subnet_cidr is not None:
+            network = IPv4Network(self.vnet_cidr)
+            if not IPv4Network(self.subnet_cidr).subnet_of(network):
+                why, hint = "The subnet lies outside of its network.", "Choose a range within vnetCidr."
+                raise refuse("GF110", why, hint, keys="vnetCidr, subnetCidr")
+            taken = [r for r in TAKEN_RANGES if network.overlaps(IPv4Network(r))]
+            if taken:
+                why = f"The cluster's services and pods use {' and '.join(taken)}."
+                raise refuse("GF110", why, "Choose another range, such as 10.40.0.0/16.", keys="vnetCidr, subnetCidr")
         return self
 
 

@@ -91,8 +91,8 @@ def test_field(before: dict[str, Any], after: dict[str, Any], base: str, changes
 @pytest.mark.parametrize(
     ("network", "changes"),
     [
-        ({"vnetCidr": "10.0.0.0/8", "subnetCidr": "10.0.0.0/16"}, True),
-        ({"vnetCidr": "10.0.0.0/9", "subnetCidr": "10.1.0.0/16"}, False),
+        ({"vnetCidr": "10.40.0.0/15", "subnetCidr": "10.40.0.0/16"}, True),
+        ({"vnetCidr": "10.40.0.0/14", "subnetCidr": "10.41.0.0/16"}, False),
         (
             {"subnetId": "/subscriptions/s/resourceGroups/r/providers/Microsoft.Network/virtualNetworks/v/subnets/s"},
             True,
@@ -100,7 +100,7 @@ def test_field(before: dict[str, Any], after: dict[str, Any], base: str, changes
     ],
 )
 def test_the_subnet_cannot_be_changed(network: dict[str, str], changes: bool) -> None:
-    before = {"cluster.network": {"vnetCidr": "10.0.0.0/8", "subnetCidr": "10.1.0.0/16"}}
+    before = {"cluster.network": {"vnetCidr": "10.40.0.0/15", "subnetCidr": "10.41.0.0/16"}}
     assert (name_of(before) != name_of({"cluster.network": network})) is changes
     assert name_of({}) != name_of({"cluster.network": network})
 
