@@ -38,9 +38,13 @@ def test_hosts_are_real_and_separate_and_leave_nothing(start_hosts: Any) -> None
         assert twin.run(host, "systemctl is-system-running").stdout == "running\n"
         assert twin.run(host, "hostname").stdout == f"{host.name}\n"
     assert twin.run("gpu01", "python3 -c 'import apt; print(apt.Cache()[\"systemd\"].is_installed)'").stdout == "True\n"
-    # One systemd per host: stopping a unit on one must not touch the other's.
-    assert twin.run("gpu01", "systemctl stop containerd && systemctl is-active containerd").stdout == "inactive\n"
-    assert twin.run("gpu02", "systemctl is-active containerd").stdout == "active\n"
+    # One systemd per host, in control groups of its own: units of the same name on two hosts are two things.
+    first, second = (set(cgroup.processes(twin.network.bridge, host.name)) for host in twin.hosts)
+    assert first and second and not first & second
+    for host in twin.hosts:
+        assert twin.run(host, "systemd-run --unit=same sleep 1000").rc == 0
+    assert twin.run("gpu01", "systemctl stop same").rc == 0
+    assert twin.run("gpu02", "systemctl is-active same").stdout == "active\n"
     assert (
         twin.run("gpu02", f"python3 -c 'import socket; socket.create_connection((\"{twin.hosts[0].address}\", 22))'").rc
         == 0
