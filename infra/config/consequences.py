@@ -15,6 +15,8 @@ from infra.config.source import split_path
 _UNREAD = ("GF004", "GF006", "GF007", "GF008")
 #: Rules that conclude from what all pools and profiles offer together.
 _FROM_ALL_POOLS = ("GF222", "GF306", "GF430", "GF431")
+#: Rules that conclude from where packages come from.
+_FROM_SOURCES = ("GF806", "GF807", "GF808")
 
 
 def without_consequences(
@@ -54,6 +56,10 @@ def without_consequences(
             return profiles_unknown
         if d.code in _FROM_ALL_POOLS:
             return offers_unknown or any(p[:1] == path[:1] and p[2:3] == ("pools",) and p[1] == path[1] for p in wrong)
+        if d.code in _FROM_SOURCES and any(p[:1] == ("hosts",) for p in wrong):
+            return True
+        if d.code == "GF802":
+            return (*path[:2], "driverVersion") in wrong
         return "GF2" < d.code < "GF23" and (*path[:2], "driver") in wrong
 
     def unseen(d: Diagnostic) -> bool:

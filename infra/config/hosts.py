@@ -14,8 +14,10 @@ from infra.config.base import AsTuple, Model, matches, refuse
 Url = Annotated[
     str,
     matches(
-        r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[^\s\"'{}]*)?",
-        "An address begins with https:// or http:// and holds neither blanks nor quotes nor braces.",
+        r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
+        r"(/([^\s\"'{}<>]|<(directory|architecture directory|machine|architecture|version)>)*)?",
+        "An address begins with https:// or http://; in angle brackets it may hold directory, architecture directory,"
+        " machine, architecture and version.",
         "Write e.g. `https://mirror.example.com/cuda/<directory>/<architecture directory>/`.",
     ),
 ]
