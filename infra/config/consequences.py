@@ -14,7 +14,9 @@ from infra.config.source import split_path
 #: A value with one of these was not read at all: nothing else about it is known.
 _UNREAD = ("GF004", "GF006", "GF007", "GF008")
 #: Rules that conclude from what all pools and profiles offer together.
-_FROM_ALL_POOLS = ("GF222", "GF306", "GF430", "GF431")
+_FROM_ALL_POOLS = ("GF222", "GF225", "GF306", "GF317", "GF430", "GF431")
+#: Rules that compare images with drivers and GPUs.
+_FROM_DRIVERS = ("GF350", "GF351", "GF352", "GF353", "GF354", "GF356")
 #: Rules that conclude from where packages come from.
 _FROM_SOURCES = ("GF806", "GF807", "GF808")
 
@@ -44,6 +46,8 @@ def without_consequences(
     profiles_unknown = broken or chosen_wrongly("sharing")
     offers_unknown = broken or chosen_wrongly("sharing", "driver", "name") or any(p[:1] == ("sharing",) for p in wrong)
 
+    drivers_unknown = broken or chosen_wrongly("name", "driver", "driverVersion", "driverBranch", "vmSize", "gpu")
+
     def follows(d: Diagnostic) -> bool:
         path = split_path(d.path)
         if d.code in _UNREAD:
@@ -60,6 +64,8 @@ def without_consequences(
             return True
         if d.code == "GF802":
             return (*path[:2], "driverVersion") in wrong
+        if d.code in _FROM_DRIVERS:
+            return drivers_unknown
         return "GF2" < d.code < "GF23" and (*path[:2], "driver") in wrong
 
     def unseen(d: Diagnostic) -> bool:

@@ -26,6 +26,7 @@ from infra.plan.operator_values import OperatorPlan, check_operator, config_labe
 from infra.plan.plugin_objects import PluginPlan, check_plugin, plugin_plan
 from infra.plan.pool_plan import PoolPlan, plan_pool
 from infra.plan.prediction import predict_node
+from infra.plan.selector_labels import check_selectors
 from infra.plan.sharing import Profile, check_pool_sharing, check_sharing, profiles, serves, spec_of
 from infra.plan.taints import check_taints
 from infra.plan.team_images import check_images
@@ -84,6 +85,7 @@ def check(stack: Stack) -> list[Diagnostic]:
     found += check_hosts(stack)
     found += check_release(stack)
     found += check_operator(stack)
+    found += check_selectors(stack)
     found += check_plugin(stack)
     found += check_sharing(stack)
     found += check_teams(stack, known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import NodePool
 from infra.config.sharing import Hami, Mig
 from infra.config.software import Images, OperatorRoute
+from infra.config.source import PathParts, join_path
 from infra.plan.driver_owner import node_labels, operator_driver
 from infra.plan.facts import pool_facts
 from infra.plan.images import mirrored
@@ -28,6 +30,8 @@ RELEASE_NAME = "gpu-operator"
 MIG_DISABLED = "all-disabled"
 #: The chart's own default toleration; kept, so that nodes outside the stack's pools are served as before.
 _CHART_TAINT = Taint("nvidia.com/gpu", "", "NoSchedule")
+#: The chart renders this one as it is; an empty text makes the ClusterPolicy invalid (case NV-10).
+_RENDERED_EMPTY: PathParts = ("validator", "plugin")
 #: Paths that the plan derives. A raw value there would contradict it.
 DERIVED_PATHS = (
     "driver.enabled",
@@ -222,6 +226,15 @@ def config_labels(stack: Stack) -> dict[str, dict[str, str]]:
     return out
 
 
+def _leaves(values: Any, path: PathParts = ()) -> Iterator[tuple[PathParts, Any]]:
+    """Every scalar of raw values with its place."""
+    if isinstance(values, dict | list):
+        for key, value in values.items() if isinstance(values, dict) else enumerate(values):
+            yield from _leaves(value, (*path, key))
+    else:
+        yield path, values
+
+
 def check_operator(stack: Stack) -> list[Diagnostic]:
     """Raw values that the plan derives, and pools whose nodes nobody labels."""
     route = stack.stack
@@ -231,6 +244,11 @@ def check_operator(stack: Stack) -> list[Diagnostic]:
         diagnostic("GF220", f"stack.values.{path}", value=_get(route.values, path))
         for path in DERIVED_PATHS
         if _get(route.values, path) is not None
+    ]
+    found += [
+        diagnostic("GF224", join_path(("stack", "values", *path)), value=value)
+        for path, value in _leaves(route.values)
+        if value is None or (value == "" and path == _RENDERED_EMPTY)
     ]
     known = component("gpu-operator").version
     if route.version and route.version != known:
@@ -242,7 +260,7 @@ def check_operator(stack: Stack) -> list[Diagnostic]:
         missing = {k: v for k, v in labels[pool.name].items() if pool.node_selector.get(k) != v}
         if missing:
             found.append(diagnostic("GF223", f"pools[{i}].nodeSelector", value=pool.node_selector, missing=missing))
-        if serves(pool):
+        if serves(pool) and not isinstance(spec_of(pool, stack), Hami):
             profile = pool.sharing or UNSHARED
             if pool.node_selector.get(OPERATOR_CONFIG_LABEL, UNSHARED) != profile:
                 found.append(diagnostic("GF222", f"pools[{i}].nodeSelector", value=pool.node_selector, profile=profile))

@@ -11,6 +11,7 @@ from typing import Any
 from tests.unit.config.case import Case
 from tests.unit.config.image_cases import IMAGES
 from tests.unit.config.method_cases import METHODS
+from tests.unit.config.operator_cases import OPERATOR
 from tests.unit.config.samples import REMOVE
 
 T4 = "Standard_NC4as_T4_v3"
@@ -415,4 +416,4 @@ POOLS = [
          value="nvidia.com/gpu:NoExecute, nvidia.com/gpu:NoSchedule"),
 ]
 
-CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS, *IMAGES]
+CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS, *OPERATOR, *IMAGES]

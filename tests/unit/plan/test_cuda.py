@@ -250,3 +250,10 @@ def test_a_branch_decides_for_all_of_its_versions() -> None:
             needs = required_cuda(image, {})
             assert needs is not None
             assert fit(needs, bounds.low) is fit(needs, bounds.high), (branch, image)
+
+
+def test_nothing_is_concluded_from_a_driver_that_was_not_read() -> None:
+    team = {"name": "x", "namespace": "x", "pools": ["t4"], "images": ["app:1-cu130"]}
+    for wrong in ({"pools[0].driverBranch": 570}, {"pools[0].driver": "hosts"}):
+        found = compile_base("existing-plugin", {"teams": [team], **wrong}).found
+        assert [d.path for d in found] == list(wrong), found
