@@ -56,10 +56,12 @@ def stack(kind: str, route: str, profile: dict[str, object]) -> str:
 def node(twin: Twin, kind: str) -> Iterator[None]:
     if kind == "existing":
         twin.add_node(NODE, gpus=2, model="A100-80GB-PCIe")
+        twin.add_node("met-system")  # for the operator's own Deployments, which tolerate no taint of ours
     yield
     if kind == "existing":
         remove_all(twin)
         twin.remove_node(NODE)
+        twin.remove_node("met-system")
 
 
 def prepare_host(twin: Twin, kind: str, route: str, method: str) -> None:
