@@ -17,6 +17,7 @@ BENCHES = {
     "lint": ("tests.bench.lint", "Lint"),
     "advise": ("tests.bench.advise", "Advice"),
     "hosts": ("tests.bench.hosts", "Hosts"),
+    "inventory": ("tests.bench.inventory", "Inventory"),
 }
 PAGE = ROOT / "docs" / "benchmarks.md"
 
