@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from infra.catalog import DriverVersion, driver_version
 from infra.config.diagnostics import Diagnostic, closest_match
 from infra.lint.config import Checked
 from infra.lint.document import Document, Kind, entries, get, pairs, text_at, truth
@@ -65,10 +66,37 @@ def _operator(document: Document, root: Item | None, prefix: tuple[str, ...]) ->
         yield document.found("GF534", (*path, "default"), default, value=default.text)
     elif text_at(root, *_CONFIG, "name") and not text_at(root, *_CONFIG, "default") and plugin_enabled(root):
         yield document.found("GF533", path, default or name)
+    yield from _tolerations(document, root, prefix)
     for dotted in table("operator_values")["rendered_empty"]:
         where = tuple(dotted.split("."))
         if _is_empty(get(root, *where)):
             yield document.found("GF552", (*prefix, *where), get(root, *where), key=dotted)
+
+
+def _tolerations(document: Document, root: Item | None, prefix: tuple[str, ...]) -> Iterator[Diagnostic]:
+    """NV-17: operands that tolerate what the ClusterPolicy passes on, no more. Values have the chart's default."""
+    where = ("daemonsets", "tolerations")
+    given = get(root, *where)
+    if (given is None and not prefix) or entries(root, *where):
+        return
+    release = _release(document)
+    for row in table("operator_values")["without_toleration"]:
+        own = release is not None and release >= driver_version(row["own_from"])
+        if truth(root, *row["when"].split(".")) is True and not own:
+            path, item = (*prefix, *where), given or get(root, *row["when"].split(".")[:-1])
+            yield document.found("GF566", path, item, value=row["operand"], own_from=row["own_from"])
+
+
+def _release(document: Document) -> DriverVersion | None:
+    """The operator's version by the labels that its chart puts on a ClusterPolicy."""
+    labels = pairs(document.root, "metadata", "labels")
+    for key in ("app.kubernetes.io/version", "helm.sh/chart"):
+        text = str(getattr(labels.get(key), "value", "")).removeprefix("gpu-operator-")
+        try:
+            return driver_version(text)
+        except ValueError:
+            continue
+    return None
 
 
 def _created_config(document: Document) -> Iterator[Diagnostic]:

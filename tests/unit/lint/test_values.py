@@ -116,3 +116,27 @@ def test_chart_values_beat_the_file() -> None:
     text = GPU4.replace("version: v1\n", "version: v1\nflags: {migStrategy: mixed}\n")
     assert codes(chart("gfd: {enabled: true}\nmigStrategy: none\nconfig:\n", any=text)) == ["GF520"]
     assert codes(chart("gfd: {enabled: true}\nmigStrategy: null\nconfig:\n", any=text)) == []
+
+
+POLICY = """\
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy, labels: {app.kubernetes.io/version: VERSION}}
+spec: {sandboxWorkloads: {enabled: true}, daemonsets: {tolerations: TOLERATIONS}}
+"""
+
+
+def policy(version: str = "v26.3.3", tolerations: str = "[]") -> str:
+    return POLICY.replace("VERSION", version).replace("TOLERATIONS", tolerations)
+
+
+def test_operands_that_tolerate_only_what_the_policy_passes_on() -> None:
+    found = one("GF566", policy())
+    assert (found.value, found.path) == ("vgpu-device-manager", "spec.daemonsets.tolerations")
+    assert "GF566" in codes(policy().replace(", daemonsets: {tolerations: []}", ""))
+    assert codes(policy("v26.7.0")) == codes(policy("gpu-operator-v27.1.0")) == []  # it has a toleration of its own
+    assert codes(policy(tolerations="[{key: nvidia.com/gpu, operator: Exists}]")) == []
+    assert codes(policy().replace("enabled: true", "enabled: false")) == []
+    values = "sandboxWorkloads: {enabled: true}\ndaemonsets: {tolerations: []}\n"
+    assert codes(values) == ["GF566"]
+    assert codes(values.replace("daemonsets: {tolerations: []}\n", "mig: {strategy: single}\n")) == []  # the default
