@@ -122,11 +122,11 @@ def sharing(method: str, replicas: int) -> str:
 def hami(split: int, **more: Any) -> dict[str, Any]:
     plugin = {"deviceSplitCount": split, "runtimeClassName": RUNTIME, "createRuntimeClass": True,
               "tolerations": TOLERATIONS}
-    return {"chart": str(CHARTS / "hami"), "values": {"devicePlugin": plugin, **more}}
+    scheduler = {"tolerations": TOLERATIONS, "patch": {"tolerations": TOLERATIONS}}  # every node here is a GPU node
+    return {"chart": str(CHARTS / "hami"), "values": {"devicePlugin": plugin, "scheduler": scheduler, **more}}
 
 
 def test_hami_splits_the_gpus_of_nodes_that_carry_its_label(stack: Stack) -> None:
-    stack.add("hami-cpu", gpus=0)
     stack.add("hami-on", {"gpu": "on", "plugin": "nvidia"})
     stack.add("hami-off", {})
     wrong = stack.run("up", releases={"hami": hami(3, devicePlugn={})})
