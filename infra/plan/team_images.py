@@ -28,8 +28,9 @@ from infra.plan.sharing import serves
 def check_images(stack: Stack) -> list[Diagnostic]:
     """Every image of every team on every pool of the team."""
     found: list[Diagnostic] = []
+    served = {p.name: p for p in stack_pools(stack) if serves(p)}
     for i, team in enumerate(stack.teams):
-        pools = [p for p in stack_pools(stack) if p.name in team.pools and serves(p)]
+        pools = [served[name] for name in dict.fromkeys(team.pools) if name in served]
         for j, image in enumerate(team.images):
             path, needs = f"teams[{i}].images[{j}]", required_cuda(image, {})
             if needs is None:
