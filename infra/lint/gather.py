@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from infra.config.source import PathParts
 from infra.lint.config import ConfigText
@@ -59,6 +60,11 @@ class Gathered:
     def of(self, *kinds: Kind) -> list[Document]:
         """The documents of some kinds."""
         return [d for d in self.documents if d.kind in kinds]
+
+    @cached_property
+    def config_maps(self) -> tuple[str, ...]:
+        """Names of the ConfigMaps in which some key is meant for the device plugin."""
+        return tuple(k.name for k in self.with_configs if k.document.kind is Kind.CONFIG_MAP)
 
     def named(self, name: str) -> KeySet | None:
         """The first set of keys of a name."""

@@ -15,6 +15,8 @@ from infra.plan.device_plugin.yaml11 import Item, YamlError, read
 
 LABEL = "nvidia.com/device-plugin.config"
 _UNSET = "default"
+#: More names than a reader would look through are not listed.
+_MANY = 20
 #: Keys that people name after GPUs, also those that the catalogue does not have.
 _MODEL = re.compile(
     r"(?i)((tesla|nvidia|quadro|geforce)-)?(rtx.*|gtx.*|([abhlp]\d{2,4}s?|v100|t4|l4|a2|p4|gh200|gb[23]00)([-.].*)?)"
@@ -68,11 +70,6 @@ def _maps(run: Gathered, name: str) -> list[KeySet]:
     return [k for k in run.by_name.get(name, ()) if k.document.kind is Kind.CONFIG_MAP]
 
 
-def _known_maps(run: Gathered) -> list[str]:
-    """Names of the ConfigMaps that hold configurations."""
-    return [k.name for k in run.with_configs if k.document.kind is Kind.CONFIG_MAP]
-
-
 def _reader(reader: Reader, run: Gathered) -> Iterator[Diagnostic]:
     """The ConfigMap that a reader names exists, is where it is needed, and has the keys that are asked for."""
     root, path = reader.document.root, reader.path
@@ -84,7 +81,7 @@ def _reader(reader: Reader, run: Gathered) -> Iterator[Diagnostic]:
         same = _maps(run, reader.config_map)
         if same:
             keys = keys or same[0]
-        elif keys is None and _known_maps(run):
+        elif keys is None and run.config_maps:
             yield from _missing(reader, name, (*path, "name"), run)
     default = get(root, *path, "default") if reader.container is None else None
     if default is not None and isinstance(default.value, str) and default.value and keys is not None:
@@ -112,7 +109,7 @@ def _is_configuration(text: str) -> bool:
 
 
 def _missing(reader: Reader, item: Item | None, path: tuple[str | int, ...], run: Gathered) -> Iterator[Diagnostic]:
-    names = _known_maps(run)
+    names = run.config_maps
     why = "The pods that mount it stay in ContainerCreating."
     near = closest_match(reader.config_map, names)
     yield reader.document.found(
@@ -121,7 +118,7 @@ def _missing(reader: Reader, item: Item | None, path: tuple[str | int, ...], run
         item,
         value=reader.config_map,
         why=why,
-        allowed=names,
+        allowed=names if len(names) <= _MANY else (),
         closest=near or (names[0] if len(names) == 1 else None),
     )
 
@@ -135,7 +132,7 @@ def check_mounted_map(
     if same and not any((k.namespace or _UNSET) == here for k in same):
         there = same[0].namespace or _UNSET
         yield document.found("GF531", path, item, value=config_map, here=here, there=there)
-    if not same and _known_maps(run):
+    if not same and run.config_maps:
         reader = Reader(document, document.kind, config_map, document.namespace, (), {})
         yield from _missing(reader, item, path, run)
 

@@ -121,13 +121,29 @@ def test_nodes_of_a_stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert run(capsys, str(file), "--stack-file", str(stack), "--pool", "nope")[0] == 2
 
 
-def test_start_up_imports_no_provider(tmp_path: Path) -> None:
+PROVIDERS = ("pulumi", "pulumi_kubernetes", "pulumi_azure_native", "kubernetes", "grpc", "ansible")
+
+
+@pytest.mark.parametrize(
+    ("words", "none_of"),
+    [
+        (["lint", "FILE", "--gpus", "1xT4", "--driver", "580.65.06"], (*PROVIDERS, "pydantic")),
+        (["lint", "FILE", "--stack", "aks-prod"], PROVIDERS),
+        (["lint", "FILE", "--fix"], (*PROVIDERS, "pydantic", "ruamel")),
+        (["plan", "-s", "aks-dev"], PROVIDERS),
+        (["plan", "-s", "idc"], PROVIDERS),
+    ],
+    ids=lambda x: " ".join(x[:3]) if isinstance(x, list) else "",
+)
+def test_start_up_imports_no_provider(words: list[str], none_of: tuple[str, ...], tmp_path: Path) -> None:
+    """In a process of its own: what is imported decides how fast the command starts, and what it needs installed."""
     file = tmp_path / "c.yaml"
     file.write_text(GPU4)
+    args = [str(file) if word == "FILE" else word for word in words]
     code = (
-        f"import sys; from infra.cli.main import main; main(['lint', {str(file)!r}, '--gpus', '1xT4']); "
-        "print([m for m in sys.modules if m.split('.')[0] in ('pulumi', 'pulumi_kubernetes', 'pulumi_azure_native', "
-        "'kubernetes', 'pydantic')])"
+        f"import sys; from infra.cli.main import main; code = main({args!r}); "
+        f"print(code, [m for m in sys.modules if m.split('.')[0] in {none_of!r}])"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.splitlines()[-1] == "[]"
+    root = Path(__file__).parents[3]
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    assert out.stdout.splitlines()[-1] == "0 []"
