@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+from infra.advise.docs import BLOCKS, fill
+from infra.catalog import gpu_models
 from infra.config.diagnostics import codes
 from infra.config.schema import stack_schema
 
@@ -44,11 +46,35 @@ def diagnostics_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def mig_tables() -> str:
+    """Markdown: GPUs that share one table of profiles in one row, largest count per GPU behind each profile."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for model in gpu_models().values():
+        if model.mig_profiles:
+            other = {p: f"{p} (or {model.mig_renamed[p]})" if p in model.mig_renamed else p for p in model.mig_profiles}
+            profiles = ", ".join(f"{other[p]} {count}" for p, count in model.mig_profiles.items())
+            key = (profiles, ", ".join(model.mig_aks.values()) or "-", model.mig_min_driver or "not known")
+            rows.setdefault(key, []).append(model.id)
+    head = ["| GPU | profiles, each with the most per GPU | cut by AKS | lowest driver |", "| --- | --- | --- | --- |"]
+    return "\n".join([*head, *(f"| {', '.join(gpus)} | {' | '.join(key)} |" for key, gpus in rows.items())])
+
+
+def _pages() -> dict[Path, str]:
+    """Pages with generated blocks, filled."""
+    blocks = {**BLOCKS, "mig.md": {"mig": mig_tables}}
+    return {path: fill(path.read_text(encoding="utf-8"), blocks[path.name]) for path in map(_doc, blocks)}
+
+
+def _doc(name: str) -> Path:
+    return ROOT / "docs" / name
+
+
 def outputs() -> dict[Path, str]:
     """File -> text that it should hold."""
     return {
         ROOT / "stacks" / "schema.json": json.dumps(stack_schema(), indent=2) + "\n",
         ROOT / "docs" / "diagnostics.md": diagnostics_page(),
+        **_pages(),
     }
 
 
