@@ -37,7 +37,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_codes_exist(page: Path) -> None:
-    known = {*codes(), *(row["code"] for row in tables.rows("host_findings", "host_findings"))}
+    known = {*codes(), *(row["code"] for row in tables.rows("host_findings", "findings"))}
     assert set(re.findall(r"\bGF\d{3}\b", text(page))) - known == set()
 
 
