@@ -38,7 +38,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_codes_exist(page: Path) -> None:
     known = {*codes(), *(row["code"] for row in tables.rows("host_findings", "findings"))}
-    assert set(re.findall(r"\bGF\d{3}\b", text(page))) - known == set()
+    said = re.sub(r"GF\d{3} to GF\d{3}", "", text(page))  # a range ends where there is room left
+    assert set(re.findall(r"\bGF\d{3}\b", said)) - known == set()
 
 
 def blocks(name: str) -> list[dict[str, Any]]:
