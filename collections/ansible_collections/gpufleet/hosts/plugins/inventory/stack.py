@@ -142,9 +142,9 @@ def _is_stack_file(path: Path) -> bool:
 
 
 def _product(module: str) -> Any:
-    """A module of the product, from where it is installed or else from this checkout."""
+    """A module of this checkout's product."""
     if str(ROOT) not in sys.path:
-        sys.path.append(str(ROOT))
+        sys.path.insert(0, str(ROOT))
     try:
         return importlib.import_module(module)
     except ImportError as error:
