@@ -62,7 +62,7 @@ def kernel_modules(pool: NodePool, branch: DriverBranch) -> str | None:
     if model.modules != "both":
         return model.modules
     since = {row["flavour"]: row["from_branch"] for row in tables.rows("driver-branches", "flavour_defaults")}
-    return "open" if branch.kernel_modules != "proprietary" and branch.branch >= since["open"] else "proprietary"
+    return "open" if branch.branch >= since["open"] else "proprietary"
 
 
 def check_hosts(stack: Stack) -> list[Diagnostic]:

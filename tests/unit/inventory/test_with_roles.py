@@ -140,6 +140,16 @@ def test_the_driver_is_the_one_that_the_roles_take(gpu: str, branch: str | None)
         assert kernel_modules(pool, ours) == target.flavour
 
 
+@pytest.mark.parametrize("day", ["2026-01-15", "2028-06-30", "2028-07-01"])
+@pytest.mark.parametrize("gpu", ["T4", "V100-PCIE-32GB"])
+def test_a_branch_whose_support_has_ended_is_not_taken(gpu: str, day: str) -> None:
+    reading = probe(system={"date": day}, hardware={"gpus": gpus(BOARDS[gpu][0], 1)})
+    ours, version = target_driver(pool_stack(gpu, "ubuntu-22.04").pools[0], date.fromisoformat(day))
+    target = host(reading).target
+    assert (ours.branch if ours else None, version) == (target.branch, target.version)
+    assert (ours is None) == (day > "2028-06-30"), "580 is the only one of the table; 620 has no version yet"
+
+
 def test_a_mirror_reaches_the_roles() -> None:
     full = stack_of(FULL)
     assert isinstance(full, ExistingStack)
