@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from .plugin_config import ConfigError
 
@@ -59,14 +60,15 @@ def fits(profiles: Sequence[str], table: Table) -> bool:
     slices = max((_size(one)[0] for one in table), default=0)
     wanted = sorted(((round(gb / unit), compute) for compute, gb in map(_size, profiles)), reverse=True)
 
-    def place(rest: Sequence[tuple[int, int]], taken: int) -> bool:
-        if not rest:
+    @cache
+    def place(done: int, taken: int) -> bool:
+        if done == len(wanted):
             return True
-        size, compute = rest[0]
+        size, compute = wanted[done]
         masks = (((1 << size) - 1) << start for start in range(0, slices, size) if start + compute <= slices)
-        return any(place(rest[1:], taken | mask) for mask in masks if not taken & mask)
+        return any(place(done + 1, taken | mask) for mask in masks if not taken & mask)
 
-    return place(wanted, 0)
+    return place(0, 0)
 
 
 def _size(profile: str) -> tuple[int, int]:

@@ -71,11 +71,13 @@ def labels(hardware: Hardware, config: Config) -> dict[str, str]:
         "mig.capable": str(bool(row.get("mig"))).lower(), "vgpu.present": str(bool(row.get("vgpu"))).lower(),
         "mps.capable": str(config.strategy == "mps" and bool(factors(config, GPU))).lower(),
     }
-    if strategy == "none" and len(hardware.layout) == hardware.gpus:  # MIG-enabled parents: not shared, says the label
+    if len(hardware.layout) == hardware.gpus:  # only MIG-enabled parents: not shared, say the labels
         out |= {"gpu.product": row["product"], "gpu.replicas": "0", "gpu.sharing-strategy": "none"}
-    elif strategy != "none" and hardware.layout:
-        out |= _mig_labels(hardware, config, row["product"])
     out |= _facts(row, hardware.driver)
+    if strategy != "none" and hardware.layout:
+        out |= _mig_labels(hardware, config, row["product"])
+    if strategy == "single" and hardware.layout and out["gpu.count"] != "0":
+        out.pop("gpu.memory", None)  # that of an instance, which no table here has
     if strategy != "none":
         out["mig.strategy"] = strategy
     return {f"nvidia.com/{key}": value for key, value in out.items()}
@@ -92,15 +94,16 @@ def _mig_labels(hardware: Hardware, config: Config, name: str) -> dict[str, str]
     try:
         found = mig.devices(hardware.gpus, hardware.layout, config.mig_strategy)
     except ConfigError:
-        return {"gpu.product": f"{name}-MIG-INVALID", "gpu.count": "0", "gpu.replicas": "0",
+        return {"gpu.product": f"{name}-MIG-INVALID", "gpu.count": "0", "gpu.replicas": "0", "gpu.memory": "0",
                 "gpu.sharing-strategy": "none"}
     profiles = sorted({profile for one in hardware.layout.values() for profile in one})
     if config.mig_strategy == "single":
-        return _shown("gpu", f"{name}-MIG-{profiles[0]}", found[GPU], config, GPU)
+        return _shown("gpu", f"{name}-MIG-{profiles[0].replace('+', '.')}", found[GPU], config, GPU)
     out: dict[str, str] = {}
     for profile in profiles:
         resource = mig.resource(profile)
-        out |= _shown(resource.removeprefix("nvidia.com/"), f"{name}-MIG-{profile}", found[resource], config, resource)
+        shown = f"{name}-MIG-{profile.replace('+', '.')}"  # a label value has no plus
+        out |= _shown(resource.removeprefix("nvidia.com/"), shown, found[resource], config, resource)
     return out
 
 

@@ -63,6 +63,14 @@ def test_labels_under_mig() -> None:
     shared = read("sharing: {timeSlicing: {resources: [{name: gpu, replicas: 4}]}}")
     off = labels(Hardware(1, "A100-SXM4-40GB", layout=mig.parse("0=1g.5gb")), shared)
     assert (off["nvidia.com/gpu.replicas"], off["nvidia.com/gpu.product"]) == ("0", "NVIDIA-A100-SXM4-40GB")
+    assert bad["nvidia.com/gpu.memory"] == "0"
+    parents = labels(Hardware(1, "A100-SXM4-40GB", layout=mig.parse("0=1g.5gb+me,1g.5gb")),
+                     read("flags: {migStrategy: mixed}"))
+    assert {key: parents[f"nvidia.com/{key}"] for key in ("gpu.count", "gpu.replicas", "gpu.product")} == {
+        "gpu.count": "1", "gpu.replicas": "0", "gpu.product": "NVIDIA-A100-SXM4-40GB"}
+    assert parents["nvidia.com/mig-1g.5gb.me.product"] == "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb.me"
+    single = labels(Hardware(1, "A100-SXM4-40GB", layout=mig.parse("0=1g.5gb")), read("flags: {migStrategy: single}"))
+    assert (single["nvidia.com/gpu.replicas"], "nvidia.com/gpu.memory" in single) == ("1", False)
     media = read("flags: {migStrategy: mixed}\n"
                  "sharing: {timeSlicing: {resources: [{name: mig-1g.5gb.me, replicas: 2}]}}")
     assert resources(Hardware(1, "A100-SXM4-40GB", layout=mig.parse("0=1g.5gb+me")), media) == {
