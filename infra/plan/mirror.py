@@ -305,7 +305,7 @@ def _toolkit(pool: NodePool, stack: ExistingStack, system: Platform) -> Reposito
 def _distribution(pool: NodePool, system: Platform, unknown: list[str]) -> Repository:
     """What comes from the operating system's own repositories, which the hosts have already."""
     packages = [Package(name, None, "<kernel> is `uname -r` of the hosts") for name in system.headers]
-    packages += [Package(name, None) for name in ("dkms", "gcc", "make")]
+    packages.append(Package("dkms", None, "with the compiler that it depends on"))
     model = pool_facts(pool).model
     members = set(model.members or (model.id,)) if model else set()
     if any(row["nvlsm"] and members & set(row["gpus"]) for row in tables.rows("fabric", "fabric_platforms")):

@@ -136,6 +136,20 @@ def test_unknown_by_case(
     assert any(says in line for line in unknown), unknown
 
 
+def test_the_driver_image_is_one_only_where_the_operator_installs_drivers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unknown(**changes: Any) -> list[str]:
+        path = wrong(tmp_path, {"stack.kind": "operator", "pools[0].os": "debian-12", "pools[0].driverBranch": "580",
+                                **changes})  # fmt: skip
+        found: list[str] = json.loads(printed(capsys, "mirror-list", "-f", path, "--json"))["unknown"]
+        return found
+
+    assert unknown() == []
+    (line,) = unknown(**{"pools[0].driver": "operator"})
+    assert line.startswith("image of operator-driver 580.173.02: nvcr.io/nvidia/driver")
+
+
 def test_images_under_an_own_registry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = wrong(tmp_path, {"stack.images": {"registry": "r.example.com/nv"}})
     images = json.loads(printed(capsys, "mirror-list", "-f", path, "--json"))["images"]

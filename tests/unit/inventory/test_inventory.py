@@ -15,7 +15,7 @@ from hypothesis import given
 from infra.config.model import Stack
 from infra.inventory.load import kubeconfig_path
 from infra.inventory.show import as_json, graph, listing
-from infra.plan.inventory import Inventory, cuda_target, inventory
+from infra.plan.inventory import Inventory, cuda_target, inventory, mig_layout
 from tests.unit.config.samples import compile_data, put, told
 from tests.unit.inventory.conftest import ROOT
 from tests.unit.inventory.stacks import FULL, SHA, host_stacks
@@ -226,6 +226,17 @@ def test_cuda_target(teams: list[dict[str, Any]], target: str | None) -> None:
     rows = [{"name": f"x{i}", "namespace": f"x{i}", "pools": ["t4"], **team} for i, team in enumerate(teams)]
     stack = stack_of(FULL, {"teams": rows})
     assert cuda_target(stack.pools[2], stack) == target  # type: ignore[arg-type]
+
+
+def test_the_roles_cut_only_where_the_host_owns_the_driver() -> None:
+    stack = stack_of(FULL)
+    assert [mig_layout(pool, stack) for pool in stack.pools[:3]] == [  # type: ignore[arg-type]
+        ("all-1g.10gb", {"1g.10gb": 7}),
+        ("2x1g.18gb_1x3g.71gb", {"1g.18gb": 2, "3g.71gb": 1}),
+        None,
+    ]
+    operator = stack.pools[0].model_copy(update={"driver": "operator"})
+    assert mig_layout(operator, stack) is None  # type: ignore[arg-type]
 
 
 def test_without_a_kubeconfig_there_is_none() -> None:
