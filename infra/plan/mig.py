@@ -62,11 +62,9 @@ def fits(model: GpuModel, instances: Mapping[str, int]) -> bool | None:
     if sum(count for profile, count in instances.items() if "+me" in profile) > 1:
         return False
     for profile, count in instances.items():
-        where, most = placement(model, profile), most_of(model, profile)
-        if where is None or most is None:
+        where = placement(model, profile)
+        if where is None:
             return None
-        if count > most:
-            return False
         wanted += [where] * count
     wanted.sort(key=lambda p: (-p.size, p.starts))
     slots = 8 if model.mig_slices == 7 else model.mig_slices or 0

@@ -66,6 +66,7 @@ METHODS = [
         mig(instances={"3g.40gb": 3}),
         mig(instances={"3g.40gb": 2}),
         value="3 x 3g.40gb",
+        says="possible here: 2.",
     ),
     Case(
         "GF312",
