@@ -205,9 +205,10 @@ def _check_mig(host: _Host, stack: Stack) -> Iterator[Diagnostic]:
     mig, wanted = host.fact.mig, mig_layout(host.pool, stack)
     enabled = any(mode == "Enabled" for mode in mig.modes)
     if wanted is None and (enabled or mig.layout not in (None, "all-disabled")):
-        yield host.says("GF829", mig.layout or "MIG mode is on", allowed=["no MIG"])
+        yield host.says("GF829", f"layout {mig.layout}" if mig.layout else "the mode is on", allowed=["no MIG"])
     elif wanted is not None and (mig.layout != wanted[0] or not mig.applied):
-        yield host.says("GF829", f"{mig.layout or 'none'}{'' if mig.applied else ', not applied'}", allowed=[wanted[0]])
+        state = "" if mig.applied else ", not applied"
+        yield host.says("GF829", f"layout {mig.layout or 'none'}{state}", allowed=[wanted[0]])
 
 
 def _check_runtime(host: _Host, stack: Stack) -> Iterator[Diagnostic]:
