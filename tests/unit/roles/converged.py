@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import containerd, driver, toolkit
+from ansible_collections.gpufleet.hosts.plugins.plugin_utils import containerd, driver, driver_config, toolkit
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import Context
 
 from .hosts import answer, file, gpu, host, merged, packages, probe, unit
@@ -67,9 +67,9 @@ def converged(**changes: Any) -> dict[str, Any]:
         files={
             repo.source_path: file(repo.source_text()),
             kit.source_path: file(kit.source_text()),
-            paths.PREFERENCES: file(driver.preferences(VERSION)),
-            paths.UNATTENDED: file(driver.UNATTENDED_TEXT),
-            paths.BLACKLIST: file(driver.blacklist(bare)),
+            paths.PREFERENCES: file(driver_config.preferences(VERSION)),
+            paths.UNATTENDED: file(driver_config.UNATTENDED_TEXT),
+            paths.BLACKLIST: file(driver_config.blacklist(bare)),
             paths.MODULES_LOAD: file("# Written by the role gpu_driver.\nnvidia\nnvidia-uvm\n"),
             paths.CONTAINERD_CONFIG: file(root, mtime=5.0),
             paths.TOOLKIT_CONFIG: file(kit_text),
@@ -79,7 +79,12 @@ def converged(**changes: Any) -> dict[str, Any]:
             "nvidia-cdi-refresh.path": unit(),
             "containerd.service": unit(since=10.0),
         },
-        runtime={"containerd": "1.7.20", "containerd_dump": root, "sockets": ["/run/containerd/containerd.sock"]},
+        runtime={
+            "containerd": "1.7.20",
+            "containerd_dump": root,
+            "sockets": ["/run/containerd/containerd.sock"],
+            "cdi_specs": ["/var/run/cdi/nvidia.yaml"],
+        },
     )
     return merged(base, changes)
 

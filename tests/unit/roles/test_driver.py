@@ -6,6 +6,7 @@ import pytest
 from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
     driver,
+    driver_config,
     fabric,
     health,
     toolkit,
@@ -155,9 +156,9 @@ def test_modular_systems_enable_the_stream_of_the_branch() -> None:
 
 def test_grace_gets_its_memory_mode_and_own_options_win() -> None:
     grace = probe(system={"architecture": "aarch64"}, hardware={"gpus": gpus("2941", 4)})
-    assert driver.module_options(on(grace)) == {"nvidia": "NVreg_CoherentGPUMemoryMode=driver"}
+    assert driver_config.module_options(on(grace)) == {"nvidia": "NVreg_CoherentGPUMemoryMode=driver"}
     own = on(grace, gpu_driver_module_options={"nvidia": "NVreg_X=1"})
-    assert driver.module_options(own) == {"nvidia": "NVreg_X=1"}
+    assert driver_config.module_options(own) == {"nvidia": "NVreg_X=1"}
 
 
 def test_no_switch_of_provider_leaves_two_kernel_modules() -> None:

@@ -137,3 +137,12 @@ def test_undo_restores_what_was_read() -> None:
     bare = on()
     new = driver.plan_driver(bare)
     assert paths.BLACKLIST in undo(bare, new)["remove"]
+
+
+def test_a_driver_that_was_there_before_gets_its_cdi_specification() -> None:
+    without = converged(runtime={"cdi_specs": []})
+    start = {"name": "nvidia-cdi-refresh.service", "state": "started"}
+    assert start in kit_plan(without)["units"]
+    assert start not in kit_plan(without, gpu_container_toolkit_cdi_refresh=False)["units"]
+    nouveau = merged(without, {"driver": None, "kernel": {"modules": {"nouveau": 1}}})
+    assert start not in kit_plan(nouveau)["units"]

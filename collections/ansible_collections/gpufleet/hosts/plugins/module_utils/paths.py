@@ -18,6 +18,7 @@ MODULE_OPTIONS = "/etc/modprobe.d/gpufleet-nvidia.conf"
 MODULES_LOAD = "/etc/modules-load.d/gpufleet.conf"
 CONTAINERD_DROP_IN = "/etc/containerd/conf.d/99-nvidia.toml"
 CRIO_DROP_IN = "/etc/crio/crio.conf.d/99-nvidia.toml"
+PERSISTENCED_UNIT = "/etc/systemd/system/nvidia-persistenced.service"  # only where the driver comes from a runfile
 MIG_LAYOUT = "/etc/nvidia-mig-manager/gpufleet.yaml"
 MIG_OVERRIDE = "/etc/systemd/system/nvidia-mig-manager.service.d/gpufleet.conf"
 SETTINGS_UNIT = "/etc/systemd/system/gpufleet-gpu-settings.service"
@@ -47,6 +48,7 @@ ALL = (
     MODULES_LOAD,
     CONTAINERD_DROP_IN,
     CRIO_DROP_IN,
+    PERSISTENCED_UNIT,
     MIG_LAYOUT,
     MIG_OVERRIDE,
     SETTINGS_UNIT,

@@ -69,12 +69,13 @@ class Probe:
     def __init__(self, module):
         self.module = module
         self.params = module.params
-        self.cache = {}
+        self.programs = {}
+        self.status = None
 
     def which(self, name):
-        if name not in self.cache:
-            self.cache[name] = self.module.get_bin_path(name)
-        return self.cache[name]
+        if name not in self.programs:
+            self.programs[name] = self.module.get_bin_path(name)
+        return self.programs[name]
 
     def command(self, *argv):
         """(exit status, standard output); 127 when the program is missing, 124 when it hangs."""
@@ -137,9 +138,9 @@ class Probe:
         }  # fmt: skip
 
     def dpkg_status(self):
-        if "dpkg" not in self.cache:
-            self.cache["dpkg"] = hardware.read_text("/var/lib/dpkg/status", 1 << 26) or ""
-        return self.cache["dpkg"]
+        if self.status is None:
+            self.status = hardware.read_text("/var/lib/dpkg/status", 1 << 26) or ""
+        return self.status
 
     def packages(self, manager):
         if manager == "apt":

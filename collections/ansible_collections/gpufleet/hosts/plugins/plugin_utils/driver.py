@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from ..module_utils import paths
+from . import driver_config as config
 from . import fabric, sources
 from .context import Context, kernel_packages
 from .target import driver_packages, package_row
@@ -21,7 +22,6 @@ DAEMONS = (
     "nvidia-fabricmanager.service",
     "nvidia-persistenced.service",
 )
-_HEADER = "# Written by the role gpu_driver.\n"
 
 
 def plan_driver(context: Context, *, exchange: bool = True) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def plan_driver(context: Context, *, exchange: bool = True) -> dict[str, Any]:
     else:
         _repository(context, plan)
         _packages(context, plan)
-    _configuration(context, plan)
+    config.configuration(context, plan)
     _modules(context, plan, exchange)
     return plan
 
@@ -169,8 +169,8 @@ def _packages(context: Context, plan: dict[str, Any]) -> None:
             plan["packages"]["install"] = [i for i in answer["packages"] if not _same(context, i)]
             plan["streams"] = _streams(context)
     if manager == "apt":
-        plan["files"] += context.want_file(paths.PREFERENCES, preferences(target.version))
-        plan["files"] += context.want_file(paths.UNATTENDED, UNATTENDED_TEXT)
+        plan["files"] += context.want_file(paths.PREFERENCES, config.preferences(target.version))
+        plan["files"] += context.want_file(paths.UNATTENDED, config.UNATTENDED_TEXT)
     present = sorted(set(context.driver_family.values()) - {target.version})
     if present and context.in_use:
         plan["problems"].append(("GF756", {"installed": ", ".join(present), "wanted": target.version}))
@@ -234,19 +234,6 @@ def unresolved(context: Context, answer: dict[str, Any]) -> list[tuple[str, dict
     return problems
 
 
-def preferences(version: str | None) -> str:
-    """apt preferences that keep every driver package at one version, whatever a repository brings."""
-    names = "nvidia-* libnvidia-* cuda-drivers* libnvsdm* libxnvctrl* xserver-xorg-video-nvidia* firmware-nvidia*"
-    return f"{_HEADER}Package: {names}\nPin: version {version}-*\nPin-Priority: 1001\n"
-
-
-UNATTENDED_TEXT = (
-    "// Written by the role gpu_driver: libraries must not be replaced under a loaded module.\n"
-    'Unattended-Upgrade::Package-Blacklist {\n  "^nvidia-";\n  "^libnvidia-";\n  "^cuda-drivers";\n  "^libnvsdm";\n'
-    '  "^linux-modules-nvidia-";\n};\n'
-)
-
-
 def _runfile(context: Context, plan: dict[str, Any]) -> None:
     """The installer file: where it comes from, its checksum, its flags."""
     settings, target = context.settings, context.target
@@ -254,6 +241,8 @@ def _runfile(context: Context, plan: dict[str, Any]) -> None:
     profile = sources.profile_of(settings) or {}
     url = settings["gpu_driver_runfile_url"] or profile.get("runfile_url") or row["url"]
     url = str(url).replace("<version>", str(target.version)).replace("<machine>", context.platform.architecture)
+    if settings["gpu_driver_persistenced"]:
+        plan["files"] += context.want_file(paths.PERSISTENCED_UNIT, config.PERSISTENCED_TEXT)
     have = context.probe["library"] == target.version and context.probe["runfile"]
     if have:
         return
@@ -263,7 +252,7 @@ def _runfile(context: Context, plan: dict[str, Any]) -> None:
     kind = "kernel-open" if target.flavour == "open" else "kernel"
     plan["runfile"] = {
         "url": url, "checksum": f"sha256:{settings['gpu_driver_runfile_sha256']}",
-        "path": f"/var/cache/gpufleet/NVIDIA-Linux-{context.platform.architecture}-{target.version}.run",
+        "path": f"/var/cache/NVIDIA-Linux-{context.platform.architecture}-{target.version}.run",
         "arguments": ["--silent", "--dkms", f"-m={kind}"], "replaces": context.probe["runfile"],
     }  # fmt: skip
     want = headers_want(context)
@@ -282,65 +271,14 @@ def _runfile(context: Context, plan: dict[str, Any]) -> None:
             plan["packages"]["install"] = answer["packages"]
 
 
-def blacklist(context: Context) -> str:
-    """modprobe configuration that keeps other drivers off the GPUs."""
-    lines = [_HEADER.rstrip()]
-    for row in context.tables.rows("platforms", "blacklisted_modules"):
-        lines.append(f"blacklist {row['module']}")
-        if row.get("options"):
-            lines.append(f"options {row['module']} {row['options']}")
-    if context.settings["gpu_mig_layout"]:  # nvidia_drm keeps a GPU open and so prevents its reset
-        lines.append("blacklist nvidia_drm")
-    return "\n".join(lines) + "\n"
-
-
-def module_options(context: Context) -> dict[str, str]:
-    """Options by module: those of the variable, and those that a GPU needs."""
-    options: dict[str, str] = {}
-    names = {gpu.name for gpu in context.gpus}
-    for row in context.tables.rows("host_kernel", "module_options"):
-        if names & set(row["gpus"]) and (context.target.branch or 0) >= row["from_branch"]:
-            options[row["module"]] = row["options"]
-    options.update({str(k): str(v) for k, v in context.settings["gpu_driver_module_options"].items()})
-    return options
-
-
-def _configuration(context: Context, plan: dict[str, Any]) -> None:
-    """modprobe files, modules to load at boot, initramfs, persistence."""
-    options = module_options(context)
-    files = context.want_file(paths.BLACKLIST, blacklist(context))
-    if options:
-        lines = [f"options {name} {value}" for name, value in sorted(options.items())]
-        files += context.want_file(paths.MODULE_OPTIONS, _HEADER + "\n".join(lines) + "\n")
-    else:
-        plan["absent"] += context.unwanted(paths.MODULE_OPTIONS)
-    plan["files"] += files
-    modules = ["nvidia", "nvidia-uvm", *fabric.fabric_of(context).modules]
-    plan["files"] += context.want_file(paths.MODULES_LOAD, _HEADER + "\n".join(modules) + "\n")
-    image = context.probe["kernel"]["initramfs"]
-    record = context.probe["files"].get(paths.BLACKLIST)
-    old = bool(image and record and image["mtime"] < record["mtime"])
-    if context.probe["kernel"]["initramfs_tool"] and (files or old):
-        plan["initramfs"] = str((context.platform.row or {}).get("initramfs", "update-initramfs -u -k all")).split()
-    if context.settings["gpu_driver_persistenced"] and context.gpus:
-        usable = not _blockers(context) and context.settings["gpu_driver_load"]
-        plan["units"] = context.want_unit("nvidia-persistenced.service", active=True if usable else None)
-
-
-def _blockers(context: Context) -> list[str]:
-    """Loaded modules that hold the GPUs until a reboot."""
-    others = [row["module"] for row in context.tables.rows("platforms", "blacklisted_modules")]
-    return [name for name in others if name in context.modules]
-
-
 def _modules(context: Context, plan: dict[str, Any], exchange: bool) -> None:
     """Load the module, exchange a loaded one, or say that a reboot is required."""
     target, driver = context.target, context.probe["driver"]
     if not context.settings["gpu_driver_load"] or not context.gpus:
         return
-    blockers = _blockers(context)
-    if blockers:
-        plan["reboot"].append(f"module {blockers[0]} holds the GPUs")
+    holders = config.blockers(context)
+    if holders:
+        plan["reboot"].append(f"module {holders[0]} holds the GPUs")
         return
     if driver and (driver["version"] != target.version or driver["flavour"] != target.flavour):
         if context.in_use or not exchange:
@@ -389,6 +327,9 @@ def _removal(context: Context, plan: dict[str, Any]) -> dict[str, Any]:
     if context.probe["driver"]:
         plan["stop"] = stopped_daemons(context)
         plan["unload"] = [name for name in UNLOAD if name in context.modules]
+    if paths.PERSISTENCED_UNIT in context.probe["files"]:
+        plan["absent"].append(paths.PERSISTENCED_UNIT)
+        plan["stop"] += [{"name": "nvidia-persistenced.service", "enabled": False}]
     tool = context.probe["kernel"]["initramfs_tool"] and paths.BLACKLIST in plan["absent"]
     if tool:
         plan["initramfs"] = str((context.platform.row or {}).get("initramfs", "update-initramfs -u -k all")).split()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import driver, fabric, health, mig, preflight_runtime, runtimes, sources, toolkit
+from . import driver, driver_config, fabric, health, mig, preflight_runtime, runtimes, sources, toolkit
 from .context import Context
 from .report import finding
 from .versions import at_least, within
@@ -212,7 +212,7 @@ def _hmm(context: Context) -> list[Problem]:
         return []
     problems: list[Problem] = []
     for row in context.tables.rows("host_kernel", "unbounded_faults"):
-        options = driver.module_options(context).get(row["module"], "")
+        options = driver_config.module_options(context).get(row["module"], "")
         worked_around = row["cmdline"] in context.probe["kernel"]["cmdline"].split() or row["options"] in options
         if at_least(version, str(row["from_branch"])) and not worked_around:
             problems.append(("GF728", {"version": version}))

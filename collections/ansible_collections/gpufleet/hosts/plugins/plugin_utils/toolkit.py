@@ -9,6 +9,7 @@ from ..module_utils import paths
 from . import containerd, runtimes, sources, tomltext
 from .context import Context
 from .driver import unresolved
+from .driver_config import blockers
 from .versions import at_least, upstream
 
 JIT_CDI_SINCE = "1.18.0"  # mode auto resolves to CDI from here on
@@ -123,6 +124,15 @@ def _packages(context: Context, plan: dict[str, Any]) -> None:
         plan["hold"] = [n for n in wanted if not context.packages.get(n, {}).get("hold")]
 
 
+def driver_expected(context: Context) -> bool:
+    """Whether a driver is loaded, or will be when the role gpu_driver has done its work."""
+    if context.probe["driver"]:
+        return True
+    settings = context.settings
+    ours = settings["gpu_driver_state"] == "present" and settings["gpu_driver_method"] != "none"
+    return bool(ours and settings["gpu_driver_load"] and context.gpus and not blockers(context))
+
+
 def _configuration(context: Context, plan: dict[str, Any]) -> None:
     """The toolkit's own file: policy knobs, by single keys, the rest stays as it is."""
     settings = context.settings
@@ -158,6 +168,9 @@ def _configuration(context: Context, plan: dict[str, Any]) -> None:
         # Without a loaded driver the unit's service fails until systemd gives the unit up.
         active = True if context.probe["driver"] else None
         plan["units"] += context.want_unit("nvidia-cdi-refresh.path", active=active, coming=coming)
+        if not context.probe["runtime"]["cdi_specs"] and driver_expected(context):
+            # The path unit waits for the next change of the modules; a driver that is there already has no spec.
+            plan["units"].append({"name": "nvidia-cdi-refresh.service", "state": "started"})
 
 
 def _removal(context: Context, plan: dict[str, Any]) -> dict[str, Any]:
