@@ -118,18 +118,20 @@ def _existing(stack: ExistingStack, plan: Plan, root: Path, before: list[pulumi.
 
 
 def _software(plan: Plan, inside: InCluster, before: list[pulumi.Resource]) -> None:
+    ready = list(before)
     if plan.plugin:
         from infra.deploy.plugin import DevicePlugin
 
-        DevicePlugin("device-plugin", plan.plugin, inside, before)
-    if plan.hami:
-        from infra.deploy.hami import HamiScheduler
-
-        HamiScheduler("hami-scheduler", plan.hami, inside, before)
+        ready.append(DevicePlugin("device-plugin", plan.plugin, inside, before))
     if plan.operator:
         from infra.deploy.operator import GpuOperator
 
-        GpuOperator("gpu-operator", plan.operator, inside, before)
+        ready.append(GpuOperator("gpu-operator", plan.operator, inside, before))
+    if plan.hami:
+        from infra.deploy.hami import HamiScheduler
+
+        # After the others: they bring the runtime class, and under the operator the driver.
+        HamiScheduler("hami-scheduler", plan.hami, inside, ready)
 
 
 def _outputs(plan: Plan) -> None:

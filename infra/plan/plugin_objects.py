@@ -113,7 +113,7 @@ def plugin_plan(stack: Stack, profiles: dict[str, Profile]) -> PluginPlan:
                 mig=profiles[name].strategy == "mig",
             )
         )
-    wanted = next((d.runtime_class for d in daemon_sets if d.runtime_class), None)
+    wanted = plugin_runtime_class([p for p in stack_pools(stack) if serves(p)])  # HAMi's pods need it as well
     if wanted and isinstance(stack, ExistingStack):
         known = distribution(stack.cluster.distribution)
         if known is not None and known.runtime_class == wanted:

@@ -53,11 +53,12 @@ def stack(kind: str, route: str, profile: dict[str, object]) -> str:
 
 
 @pytest.fixture
-def node(twin: Twin, kind: str) -> Iterator[None]:
+def node(twin: Twin, project: Path, kind: str) -> Iterator[None]:
     if kind == "existing":
         twin.add_node(NODE, gpus=2, model="A100-80GB-PCIe")
         twin.add_node("met-system")  # for the operator's own Deployments, which tolerate no taint of ours
     yield
+    twin.pulumi(project, "met", "destroy", timeout=420, **CHARTS)  # where a test has stopped half-way
     if kind == "existing":
         remove_all(twin)
         twin.remove_node(NODE)
