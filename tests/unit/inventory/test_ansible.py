@@ -129,7 +129,7 @@ def test_errors_are_those_of_the_plan_and_end_the_run(source: str, project: Path
     assert done.returncode != 0
     said = done.stdout + done.stderr
     for wanted in diagnostics("full", WRONG):
-        assert wanted in said
+        assert 1 <= said.count(wanted) <= 2, "Ansible shows an error of a plugin twice; `auto` does not show it again"
     assert "PLAY" not in said, "nothing ran"
 
 
@@ -175,12 +175,12 @@ def test_other_files_are_left_to_other_plugins(project: Path) -> None:
 
 
 def test_warnings_are_shown_unless_acknowledged(project: Path) -> None:
-    plain = full_text().replace("GF205: spare hosts", "GF440: x")
-    (project / "stacks/Pulumi.full.yaml").write_text(plain)
-    source = str(project / "stacks/Pulumi.full.yaml")
-    assert "GF205" in ansible("ansible-inventory", "-i", source, "--list").stderr
-    (project / "stacks/Pulumi.full.yaml").write_text(full_text())
-    assert "GF205" not in ansible("ansible-inventory", "-i", source, "--list").stderr
+    source = project / "stacks/Pulumi.full.yaml"
+    source.write_text(full_text().replace("  gpufleet:acknowledge:\n    GF205: spare hosts\n", ""))
+    done = ansible("ansible-inventory", "-i", str(source), "--list")
+    assert done.returncode == 0 and "warning GF205 pools[4].driver  stacks/Pulumi.full.yaml:" in done.stderr
+    source.write_text(full_text())
+    assert "GF205" not in ansible("ansible-inventory", "-i", str(source), "--list").stderr
 
 
 def test_without_the_requirements_it_says_so(project: Path) -> None:
