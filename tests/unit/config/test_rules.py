@@ -59,6 +59,19 @@ def test_the_line_is_that_of_the_value(case: Case) -> None:
         assert line.lstrip().startswith("- ")
 
 
+def test_only_sizes_that_can_be_used_are_offered() -> None:
+    allowed = the_one(compile_base("aks-plugin", {"pools[0].vmSize": "x"}), "GF230").allowed
+    assert "Standard_NC4as_T4_v3" in allowed
+    assert "Standard_NC8ads_A10_v4" in allowed, "unverified, and warned of"
+    assert not {"Standard_ND96isr_MI300X_v5", "Standard_NC24rs_v3", "Standard_NC6s_v3"} & set(allowed)
+
+
+def test_only_warnings_are_offered_for_acknowledgement() -> None:
+    allowed = the_one(compile_base("aks-plugin", {"acknowledge": {"GF999": "x"}}), "GF109").allowed
+    assert {"GF205", "GF302", "GF420"} <= set(allowed)
+    assert {codes()[code].severity for code in allowed} == {Severity.WARNING}
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_nearest_right_stack_says_nothing_of_it(case: Case) -> None:
     compiled = compile_base(case.base, case.right)

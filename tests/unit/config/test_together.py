@@ -284,3 +284,15 @@ def test_twenty_pools_without_names_hide_nothing() -> None:
     assert found.count(("GF102", "pools[19].name")) == 1
     assert found.count(("GF107", "pools[19].taints[0]")) == 1
     assert len(found) == 40
+
+
+def test_pools_of_no_operator_need_not_agree() -> None:
+    """What the pools of one release must have in common is nothing to the standalone plugin."""
+    second = {"name": "b", "vmSize": "Standard_NC4as_T4_v3", "osSku": "Ubuntu2204", "driverVersion": "610.57.04"}
+    wrong = {
+        "pools[0].driver": "operator",
+        "pools[0].driverBranch": "580",
+        "pools[1]": {**second, "driver": "operator"},
+    }
+    found = told(compile_data(sections("aks-plugin", wrong)))
+    assert [f for f in found if f[0] != "GF217"] == [("GF202", "pools[0].driver"), ("GF202", "pools[1].driver")]

@@ -194,6 +194,7 @@ def test_labels_of_the_operator_are_not_set_on_the_plugin_route() -> None:
         ({}, None, None),
         ({"driverVersion": "580.173.02"}, "580.173.02", None),
         ({"driverBranch": "580"}, "580.173.02", None),
+        ({"driverBranch": "580", "driverVersion": "580.95.05"}, "580.95.05", None),
         ({"gpu": "V100-SXM2-16GB", "driverBranch": "580"}, "580.173.02", "proprietary"),
         ({"gpu": "B200"}, None, "open"),
         ({"gpu": "H100-SXM5-80GB"}, None, None),

@@ -45,6 +45,12 @@ def test_resources(base: str, changes: dict[str, Any], resources: dict[str, int]
     assert pool_of(base, changes).node.resources == resources
 
 
+def test_memory_as_sold_where_the_drivers_figure_is_not_known() -> None:
+    assert pool_of("existing-plugin", {"pools[0].gpu": "A800-SXM4-40GB", **sliced(4)}).node.memory_per_pod_gib == 10.0
+    assert pool_of("existing-plugin", {"pools[0].gpu": "A100-SXM4-40GB", **sliced(4)}).node.memory_per_pod_gib == 10.0
+    assert pool_of("existing-plugin", {"pools[0].gpu": "H200", **sliced(4)}).node.memory_per_pod_gib == 35.1
+
+
 def test_feature_labels_on_the_operator_route() -> None:
     pool = pool_of("existing-operator", {"pools[0].gpu": "H200", "pools[0].gpusPerNode": 2, **sliced(4)})
     assert pool.node.labels == {
