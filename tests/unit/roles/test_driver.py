@@ -65,7 +65,30 @@ def test_leftovers_of_another_version_go_after_the_installation() -> None:
     }
     plan = resolved_driver(on(probe(packages=old)))
     assert plan["packages"]["remove"] == ["libnvidia-compute-570", "nvidia-driver-pinning-570"]
+    assert plan["release"] == ["libnvidia-compute-570"]
     assert driver.plan_driver(on(probe(packages=old)))["packages"]["remove"] == []  # not before the new set is known
+
+
+def test_changing_the_flavour_takes_the_other_modules_away() -> None:
+    names = (
+        "nvidia-open",
+        "nvidia-dkms-580-open",
+        "nvidia-kernel-source-580-open",
+        "nvidia-driver-580-open",
+        "libnvidia-gl-580",
+    )
+    open_host = on(probe(packages=packages(VERSION, *names)), gpu_driver_flavour="proprietary")
+    plan = resolved_driver(open_host)
+    assert plan["packages"]["remove"] == sorted(names[:4]) == plan["release"]
+    assert [p["name"] for p in plan["packages"]["install"]] == ["cuda-drivers-580"]
+    again = on(probe(packages=packages(VERSION, "cuda-drivers-580", "nvidia-dkms-580", "nvidia-driver-580")))
+    assert "nvidia-dkms-580" in resolved_driver(again)["packages"]["remove"]
+
+
+def test_a_package_that_changes_loses_its_hold_and_gets_it_back() -> None:
+    reading = probe(packages=packages("580.95.05", "nvidia-open"))
+    assert reading["packages"]["nvidia-open"]["hold"] is True
+    assert resolved_driver(on(reading))["hold"] == ["nvidia-open"]
 
 
 def test_packages_that_only_look_like_a_driver_stay() -> None:

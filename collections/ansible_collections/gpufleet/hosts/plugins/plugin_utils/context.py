@@ -107,6 +107,10 @@ class Context:
                     packages.append({"name": item["name"], "version": None, "part": item["part"]})
         return {**self.resolved, "packages": packages, "missing": missing, "request": want}
 
+    def unheld(self, name: str, install: list[dict[str, Any]]) -> bool:
+        """Whether a package has to be held: it is not, or it is about to change, which takes apt's hold away."""
+        return not self.packages.get(name, {}).get("hold") or any(item["name"] == name for item in install)
+
     def file_text(self, path: str) -> str | None:
         """Text of a file that the probe read, None when there is none."""
         record = self.probe["files"].get(path)

@@ -176,13 +176,15 @@ def _packages(context: Context, plan: dict[str, Any]) -> None:
         plan["problems"].append(("GF756", {"installed": ", ".join(present), "wanted": target.version}))
     stale = {n for n, v in context.driver_family.items() if v != target.version and n not in names}
     stale |= {n for n in context.packages if _stale_pin(n, target.branch, target.version)}
-    stale |= set(other_kmods(context))
+    stale |= {*other_kmods(context), *other_flavour(context)}
     if not plan["resolve"]:
         plan["packages"]["remove"] += sorted(stale)
+        # apt does not let a held package go for one that replaces it, which is what happens where names change (590).
+        plan["release"] = sorted(n for n in stale if context.packages[n]["hold"])
     if settings["gpu_driver_hold"]:
         held = {n for n, v in context.driver_family.items() if v == target.version} | names
         held -= {n for n in names if n.startswith(("linux-headers-", "kernel-"))}
-        plan["hold"] = sorted(n for n in held if not context.packages.get(n, {}).get("hold"))
+        plan["hold"] = sorted(n for n in held if context.unheld(n, plan["packages"]["install"]))
 
 
 def _same(context: Context, item: dict[str, Any]) -> bool:
@@ -204,6 +206,16 @@ def other_kmods(context: Context) -> list[str]:
     rows = context.tables.rows("host_kernel", "kmod_providers")
     found = {row["kmod"]: sorted(n for n in context.packages if re.search(row["pattern"], n)) for row in rows}
     return [name for kmod, names in found.items() if kmod != wanted for name in names] if found.get(wanted) else []
+
+
+def other_flavour(context: Context) -> list[str]:
+    """Installed driver packages of the flavour that is not wanted; both at once exclude each other."""
+    rows = context.tables.rows("host_kernel", "flavour_packages")
+    patterns = [
+        row["pattern"] for row in rows
+        if row["manager"] == context.platform.manager and row["flavour"] != context.target.flavour
+    ]  # fmt: skip
+    return sorted(name for name in context.driver_family if any(re.search(p, name) for p in patterns))
 
 
 def _streams(context: Context) -> list[str]:

@@ -121,7 +121,7 @@ def _packages(context: Context, plan: dict[str, Any]) -> None:
     plan["packages"]["remove"] = [name for name in ended if name in context.packages]
     if context.settings["gpu_container_toolkit_hold"]:
         wanted = names or package_names(context)
-        plan["hold"] = [n for n in wanted if not context.packages.get(n, {}).get("hold")]
+        plan["hold"] = [n for n in wanted if context.unheld(n, plan["packages"]["install"])]
 
 
 def driver_expected(context: Context) -> bool:
