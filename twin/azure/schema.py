@@ -37,12 +37,13 @@ def resource_fields(kind: str) -> Fields:
     import importlib
 
     where = {
-        "ResourceGroup": ("resources.resource_group", "ResourceGroupArgs"),
-        "VirtualNetwork": ("network.virtual_network", "VirtualNetworkInitArgs"),
-        "Subnet": ("network.subnet", "SubnetInitArgs"),
-        "ManagedCluster": ("containerservice.managed_cluster", "ManagedClusterArgs"),
-        "AgentPool": ("containerservice.agent_pool", "AgentPoolArgs"),
+        "ResourceGroup": ("resources", "ResourceGroupArgs"),
+        "VirtualNetwork": ("network", "VirtualNetworkInitArgs"),
+        "Subnet": ("network", "SubnetInitArgs"),
+        "ManagedCluster": ("containerservice", "ManagedClusterArgs"),
+        "AgentPool": ("containerservice", "AgentPoolArgs"),
     }
+    # The whole package, as programs import it: a submodule first would leave the SDK's lazy package half loaded.
     module, name = where[kind]
     return _fields(getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name))
 
