@@ -90,7 +90,7 @@ def _deploy(twin: Twin, stack: str, *, refresh: bool) -> int:
         "--skip-preview",
         "--non-interactive",
         "--suppress-progress",
-        *(["--refresh"] if refresh else []),
+        "--refresh",  # what was deleted by hand, or with a node, comes back
     ]
     with pulumi_home.salt_kept_out(stack_file(CHECKOUT, stack)):
         code = processes.foreground("pulumi", words, run_dir=run_dir, env=environment, cwd=CHECKOUT)

@@ -97,6 +97,8 @@ def _version_of(program: Path, *words: str) -> tuple[int, ...]:
 
 def _on_path(binary: str, recipe: Recipe, env: Environment, version_words: tuple[str, ...]) -> Path | None:
     places = os.pathsep.join(p for p in (env.get("KUBEBUILDER_ASSETS", ""), env.get("PATH", "")) if p)
+    # A shell that uses a twin has its bin/ on PATH, with links to the very tools that are looked for here.
+    places = os.pathsep.join(p for p in places.split(os.pathsep) if Path(p).parent.name != ".twin")
     found = shutil.which(binary, path=places)
     if found and _version_of(Path(found), *version_words) >= number(recipe.accept):
         return Path(found)

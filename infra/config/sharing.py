@@ -8,8 +8,9 @@ from pydantic import Field, model_validator
 
 from infra.config.base import Model, matches, refuse
 
-Replicas = Annotated[int, Field(ge=2)]
-MemoryGib = Annotated[float, Field(gt=0)]
+#: The plugin itself sets no bound; more devices than this the kubelet could not list in one message.
+Replicas = Annotated[int, Field(ge=2, le=16384)]
+MemoryGib = Annotated[float, Field(gt=0, le=4096)]
 #: What the pods do; the plan warns where measurements speak against the sharing (docs/decision-tree.md).
 Workload = Literal["training", "inference", "notebooks", "batch"]
 MigProfileName = Annotated[

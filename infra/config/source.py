@@ -93,8 +93,13 @@ def join_path(parts: PathParts) -> str:
     return text
 
 
+#: Aliases may repeat a value without end; a thousand pools have some ten thousand.
+MOST_VALUES = 500_000
+
+
 class _Reader:
     def __init__(self) -> None:
+        self.read = 0
         self.lines: dict[PathParts, int] = {}
         self.found: list[Diagnostic] = []
 
@@ -121,6 +126,11 @@ class _Reader:
         return text
 
     def value(self, node: yaml.Node, path: PathParts, seen: tuple[yaml.Node, ...] = ()) -> Any:
+        self.read += 1
+        if self.read > MOST_VALUES:
+            if self.read == MOST_VALUES + 1:
+                self.found.append(diagnostic("GF006", join_path(path), value=f"more than {MOST_VALUES} values"))
+            return None
         self.lines.setdefault(path, node.start_mark.line + 1)
         if node in seen:
             self.found.append(diagnostic("GF006", join_path(path), value="an alias that contains itself"))
@@ -184,6 +194,13 @@ def _secrets(data: dict[str, Any], found: list[Diagnostic]) -> dict[str, Any]:
         return value
 
     out = {k: walk(v, (k,)) for k, v in data.items()}
+    cluster = out.get("cluster")
+    if isinstance(cluster, dict):
+        ref = cluster.get("kubeconfig")
+        text = ref.get("path") if isinstance(ref, dict) else ref
+        if isinstance(text, str) and (ref is text or "\n" in text):  # the kubeconfig itself, not where it is
+            found.append(diagnostic("GF007", "cluster.kubeconfig"))
+            out["cluster"] = {**cluster, "kubeconfig": {"path": "kubeconfig"}}
     for key in SECRET_SECTIONS:
         if isinstance(out.get(key), str):
             found.append(diagnostic("GF007", key))

@@ -123,6 +123,10 @@ def _explain(error: Any, top: type[BaseModel]) -> Diagnostic:
         return diagnostic("GF102", where, key=last, why=f"`{last}` has no default.")
     if kind in ("literal_error", "enum"):
         names = [w.strip().strip("'") for w in str(ctx.get("expected", "")).replace(" or ", ",").split(",")]
+        if not isinstance(value, str) and str(value) in names:
+            return diagnostic(
+                "GF104", where, value=value, allowed=names, why="This is text.", hint=f'Quote it: "{value}".'
+            )
         return diagnostic("GF103", where, value=value, allowed=names, why="Other values mean nothing here.")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         tag = str(ctx.get("discriminator", "'kind'")).strip("'")
@@ -142,7 +146,7 @@ def _explain(error: Any, top: type[BaseModel]) -> Diagnostic:
         return diagnostic("GF105", where, value=value, why=f"It has at most {ctx.get('max_length')} characters.")
     want, hint = _TYPES.get(kind, (error["msg"], "Correct the value."))
     if kind == "string_type" and isinstance(value, float) and "ersion" in last:
-        hint = f'Quote it: "{value}"; without quotes 1.30 would read as 1.3.'
+        hint = "Put the version in quotes, as it is meant; without them 1.30 reads as 1.3."
     if isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
     return diagnostic(

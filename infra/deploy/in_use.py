@@ -1,4 +1,4 @@
-"""Nodes that run GPU pods do not change their method of sharing under them.
+"""What a running cluster forbids: a method that changes under running pods, a second route, foreign namespaces.
 
 A read of the cluster before anything is registered: on existing clusters nodes stay, so the change that makes a new
 generation of an AKS pool would here happen in place.
@@ -12,7 +12,7 @@ import yaml
 
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.plan.compile import Plan
-from infra.plan.names import METHOD_LABEL
+from infra.plan.names import MANAGED_BY, METHOD_LABEL, PROFILE_LABEL
 from infra.plan.pool_plan import PoolPlan
 
 #: To connect, and to answer.
@@ -53,10 +53,27 @@ def refusals(plan: Plan, nodes: dict[str, dict[str, str]], pods: dict[str, list[
     ]
 
 
+def strangers(plan: Plan, namespaces: dict[str, dict[str, str]]) -> list[Diagnostic]:
+    """Namespaces that the stack would take over. `namespaces` maps names to labels."""
+    wanted = {team.namespace: f"teams[{i}].namespace" for i, team in enumerate(plan.teams)}
+    software = plan.plugin or plan.operator
+    if software is not None:
+        wanted[software.namespace] = "stack.namespace"
+    return [
+        diagnostic("GF451", where, value=name)
+        for name, where in wanted.items()
+        if name in namespaces and not MANAGED_BY.items() <= namespaces[name].items()
+    ]
+
+
+def other_route(plan: Plan, config_maps: dict[str, dict[str, str]]) -> list[Diagnostic]:
+    """Whether the other route is deployed. `config_maps` maps the names of our sharing ConfigMaps to their labels."""
+    routes = {"plugin" if PROFILE_LABEL in labels else "operator" for labels in config_maps.values()}
+    return [diagnostic("GF452", "stack.kind", value=plan.route, now=r) for r in sorted(routes - {plan.route})]
+
+
 def check_in_use(plan: Plan, kubeconfig: str, context: str | None) -> list[Diagnostic]:
-    """Reads nodes, and pods only where a method changes. A cluster that does not answer is left to the engine."""
-    if not any(METHOD_LABEL in pool.labels for pool in plan.pools):
-        return []
+    """Looks at an existing cluster before anything is registered; one that does not answer is left to the engine."""
     from kubernetes import client, config
     from kubernetes.client.exceptions import ApiException
     from urllib3.exceptions import HTTPError
@@ -66,18 +83,20 @@ def check_in_use(plan: Plan, kubeconfig: str, context: str | None) -> list[Diagn
         settings.retries = False
         config.load_kube_config_from_dict(yaml.safe_load(kubeconfig), context=context, client_configuration=settings)
         api = client.CoreV1Api(client.ApiClient(settings))
-        seen = api.list_node(label_selector=METHOD_LABEL, _request_timeout=REQUEST_SECONDS).items
+        limit = {"_request_timeout": REQUEST_SECONDS}
+        seen = api.list_node(label_selector=METHOD_LABEL, **limit).items
         nodes = {n.metadata.name: dict(n.metadata.labels or {}) for n in seen}
-        changing = methods_that_change(plan, nodes)
         pods: dict[str, list[str]] = {}
-        for node in changing:
-            found = api.list_pod_for_all_namespaces(
-                field_selector=f"spec.nodeName={node}", _request_timeout=REQUEST_SECONDS
-            )
-            pods[node] = [f"{p.metadata.namespace}/{p.metadata.name}" for p in found.items if _holds_gpu(p)]
+        for node in methods_that_change(plan, nodes):
+            there = api.list_pod_for_all_namespaces(field_selector=f"spec.nodeName={node}", **limit).items
+            pods[node] = [f"{p.metadata.namespace}/{p.metadata.name}" for p in there if _holds_gpu(p)]
+        ours = ",".join(f"{k}={v}" for k, v in MANAGED_BY.items())
+        maps = api.list_config_map_for_all_namespaces(label_selector=ours, **limit).items
+        named = {m.metadata.name: dict(m.metadata.labels or {}) for m in maps}
+        namespaces = {n.metadata.name: dict(n.metadata.labels or {}) for n in api.list_namespace(**limit).items}
     except (ApiException, HTTPError, OSError, config.ConfigException):
         return []
-    return refusals(plan, nodes, pods)
+    return [*refusals(plan, nodes, pods), *other_route(plan, named), *strangers(plan, namespaces)]
 
 
 def _holds_gpu(pod: Any) -> bool:

@@ -27,10 +27,11 @@ from infra.plan.plugin_objects import PluginPlan, check_plugin, plugin_plan
 from infra.plan.pool_plan import PoolPlan, plan_pool
 from infra.plan.prediction import predict_node
 from infra.plan.selector_labels import check_selectors
+from infra.plan.selector_overlaps import check_overlaps
 from infra.plan.sharing import Profile, check_pool_sharing, check_sharing, profiles, serves, spec_of
 from infra.plan.taints import check_taints
 from infra.plan.team_images import check_images
-from infra.plan.teams import TeamPlan, check_teams, check_workload_tolerations, team_plans
+from infra.plan.teams import TeamPlan, check_namespace, check_teams, check_workload_tolerations, team_plans
 
 PLAN_VERSION = 1
 
@@ -88,6 +89,8 @@ def check(stack: Stack) -> list[Diagnostic]:
     found += check_selectors(stack)
     found += check_plugin(stack)
     found += check_sharing(stack)
+    found += check_overlaps(stack)
+    found += check_namespace(stack)
     found += check_teams(stack, known)
     found += check_workload_tolerations(stack, known)
     found += check_images(stack)

@@ -4,37 +4,39 @@ from __future__ import annotations
 
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.pools import AksPool, Pool
-from infra.config.source import join_path
-from infra.plan.names import DEPLOY_LABEL, OPERATOR_CONFIG_LABEL, POOL_LABEL
+from infra.config.source import join_path, split_path
+from infra.plan.names import OPERATOR_CONFIG_LABEL
 from infra.plan.taints import SPOT_KEY
 
 #: AKS refuses user labels under these prefixes (AKS documentation: use-labels).
 AKS_RESERVED = ("kubernetes.azure.com/", "kubernetes.io/")
+#: Written by kubelet, cloud provider and node feature discovery (Kubernetes documentation: well-known labels). Taking
+#: such a label over, and giving it back later, would take it away from its owner.
+WELL_KNOWN = (
+    "kubernetes.io/",
+    "beta.kubernetes.io/",
+    "node.kubernetes.io/",
+    "topology.kubernetes.io/",
+    "failure-domain.beta.kubernetes.io/",
+    "feature.node.kubernetes.io/",
+)
 #: Derived by the plan, or written by feature discovery and the operator.
-DERIVED = (POOL_LABEL, OPERATOR_CONFIG_LABEL, DEPLOY_LABEL, "nvidia.com/gpu.", "nvidia.com/mig.", "nvidia.com/mps.")
+DERIVED = ("gpufleet.dev/", OPERATOR_CONFIG_LABEL, "nvidia.com/gpu.", "nvidia.com/mig.", "nvidia.com/mps.")
 
 
 def check_labels(pool: Pool, path: str) -> list[Diagnostic]:
     """Reserved and derived keys; the spot label may be restated with the value that AKS gives it."""
     found = []
     for key, value in pool.labels.items():
-        where = join_path((*_parts(path), "labels", key))
         if key == SPOT_KEY and isinstance(pool, AksPool) and pool.spot and value == "spot":
             continue
         if isinstance(pool, AksPool) and key.startswith(AKS_RESERVED):
-            found.append(
-                diagnostic("GF403", where, value=key, why="AKS keeps this prefix for itself and refuses the pool.")
-            )
+            why = "AKS keeps this prefix for itself and refuses the pool."
+        elif key.startswith(WELL_KNOWN):
+            why = "Kubernetes itself writes it on every node."
         elif key.startswith(DERIVED):
-            found.append(
-                diagnostic(
-                    "GF403", where, value=key, why="gpufleet or NVIDIA's software writes it from what is declared."
-                )
-            )
+            why = "gpufleet or NVIDIA's software writes it from what is declared."
+        else:
+            continue
+        found.append(diagnostic("GF403", join_path((*split_path(path), "labels", key)), value=key, why=why))
     return found
-
-
-def _parts(path: str) -> tuple[str | int, ...]:
-    from infra.config.source import split_path
-
-    return split_path(path)

@@ -100,6 +100,9 @@ def check_teams(stack: Stack, profiles: dict[str, Profile]) -> list[Diagnostic]:
                 found.append(diagnostic("GF430", where, value=key, allowed=resources))
             elif key != "gpu" and key not in resources:
                 found.append(diagnostic("GF431", where, value=key, allowed=("gpu", *resources)))
+        if len(resources) == 1 and "gpu" in team.quota and resources[0] in team.quota:
+            why = f"`gpu` means {resources[0]} here; one of the two counts would be lost."
+            found.append(diagnostic("GF108", f'teams[{i}].quota["{resources[0]}"]', value=resources[0], why=why))
         if team.namespace in _TAKEN or team.namespace.startswith("kube-"):
             found.append(diagnostic("GF432", f"teams[{i}].namespace", value=team.namespace, whose="Kubernetes"))
         elif team.namespace == stack.stack.namespace:
@@ -110,6 +113,14 @@ def check_teams(stack: Stack, profiles: dict[str, Profile]) -> list[Diagnostic]:
             if name in by_name and not serves(by_name[name]):
                 found.append(diagnostic("GF433", f"teams[{i}].pools[{j}]", value=name))
     return found
+
+
+def check_namespace(stack: Stack) -> list[Diagnostic]:
+    """The software's own namespace must not be one of Kubernetes': it would go with the stack."""
+    name = stack.stack.namespace
+    if name in _TAKEN or name.startswith("kube-"):
+        return [diagnostic("GF432", "stack.namespace", value=name, whose="Kubernetes")]
+    return []
 
 
 def check_workload_tolerations(stack: Stack, profiles: dict[str, Profile]) -> list[Diagnostic]:

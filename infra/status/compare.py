@@ -199,7 +199,8 @@ def _pod_causes(node: ObservedNode, pod: PluginPod | None, serving: _Serving) ->
         ]
         if repelling:
             return [f"no plugin pod: taint {t} is not tolerated (declare it in the pool)" for t in repelling]
-        return [f"no plugin pod of namespace {serving.namespace} is on the node"]
+        cure = "`pulumi up --refresh` puts back what was deleted by hand"
+        return [f"no plugin pod of namespace {serving.namespace} is on the node; {cure}"]
     causes = []
     if not pod.ready:
         causes.append(f"plugin pod {pod.name} is not ready" + (f": {pod.trouble}" if pod.trouble else ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.config.case import Case
+from tests.unit.config.samples import REMOVE
 
 A100 = "A100-SXM4-80GB"
 NC_A100 = "Standard_NC24ads_A100_v4"
@@ -33,6 +34,29 @@ def first(strategy: str, **fields: Any) -> dict[str, Any]:
 CUT = "pools[0].sharing"
 
 METHODS = [
+    Case(
+        "GF226",
+        "stack.values.driver.licensingConfig.secretToken",
+        "existing-operator",
+        {"stack.values": {"driver": {"licensingConfig": {"secretToken": "abc"}}}},
+        {"stack.values": {"driver": {"licensingConfig": {"secretName": "licence"}}}},
+    ),
+    Case(
+        "GF424",
+        "pools[1].nodeSelector",
+        "existing-plugin",
+        {
+            "pools[0].hosts": REMOVE,
+            "pools[0].nodeSelector": {"rack": "a"},
+            "pools[1]": {"name": "b", "nodeSelector": {"rack": "a", "gpu": "t4"}, "gpu": "T4", "gpusPerNode": 1},
+        },
+        {
+            "pools[0].hosts": REMOVE,
+            "pools[0].nodeSelector": {"rack": "a"},
+            "pools[1]": {"name": "b", "nodeSelector": {"rack": "b"}, "gpu": "T4", "gpusPerNode": 1},
+        },
+        value="b",
+    ),
     Case(
         "GF310",
         CUT,

@@ -127,8 +127,8 @@ _ALONE = [
     for c in CASES
     if c.path.startswith("pools[0]") and all(k.startswith("pools[0].") and k != "pools[0].name" for k in c.wrong)
 ]
-#: What two wrong pools of one operator release say together.
-_RELEASE = {"GF214", "GF216", "GF223"}
+#: What two wrong pools of one operator release, or with one selector, say together.
+_RELEASE = {"GF214", "GF216", "GF223", "GF424"}
 
 
 @pytest.mark.parametrize("case", _ALONE, ids=str)

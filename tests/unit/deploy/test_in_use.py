@@ -1,8 +1,8 @@
-"""GF450: a node that runs GPU pods keeps its method of sharing."""
+"""GF450 to GF452: what a running cluster forbids."""
 
 from __future__ import annotations
 
-from infra.deploy.in_use import check_in_use, methods_that_change, refusals
+from infra.deploy.in_use import check_in_use, methods_that_change, other_route, refusals, strangers
 from tests.unit.config.samples import compile_base
 
 SHARED = {"sharing.half": {"strategy": "timeSlicing", "replicas": 2}, "pools[0].sharing": "half"}
@@ -40,3 +40,22 @@ users: [{name: u, user: {}}]
 current-context: c
 """
     assert check_in_use(plan(SHARED), kubeconfig, None) == []
+
+
+def test_a_namespace_of_somebody_else_is_not_taken_over() -> None:
+    team = {"teams": [{"name": "prod", "namespace": "prodapp", "pools": ["t4"]}]}
+    found = strangers(plan(team), {"prodapp": {}, "gpu-plugin": {"app.kubernetes.io/managed-by": "gpufleet"}})
+    assert [(d.code, d.path, d.value) for d in found] == [("GF451", "teams[0].namespace", "prodapp")]
+    assert strangers(plan(team), {"prodapp": {"app.kubernetes.io/managed-by": "gpufleet"}, "other": {}}) == []
+    assert [d.path for d in strangers(plan(), {"gpu-plugin": {"a": "b"}})] == ["stack.namespace"]
+
+
+def test_one_route_at_a_time() -> None:
+    plugin = {"gpufleet-half-1": {"gpufleet.dev/profile": "half"}}
+    operator = {"gpufleet-sharing-1": {}}
+    assert other_route(plan(), plugin) == []
+    assert [(d.code, d.path) for d in other_route(plan(), operator)] == [("GF452", "stack.kind")]
+    compiled = compile_base("existing-operator")
+    assert compiled.plan is not None
+    assert other_route(compiled.plan, operator) == []
+    assert "plugin" in other_route(compiled.plan, plugin)[0].message

@@ -211,11 +211,12 @@ def test_version_and_kernel_modules_of_the_operators_driver(
     assert driver.get("kernelModuleType") == modules
 
 
-def test_kernel_modules_are_of_the_operators_pools_only() -> None:
+def test_version_and_kernel_modules_are_of_the_operators_pools_only() -> None:
     second = {"name": "b", "hosts": {"n2": {}}, "gpu": "B200", "gpusPerNode": 8, "driver": "host"}
+    second["driverVersion"] = "580.95.05"
     plan = _plan("existing-operator", {"pools[0].driver": "operator", "pools[1]": second})
     assert plan.operator is not None
-    assert "kernelModuleType" not in plan.operator.values["driver"]
+    assert plan.operator.values["driver"] == {"enabled": True}
 
 
 def test_runtime_class_where_nvidia_is_the_default_runtime() -> None:

@@ -105,6 +105,11 @@ def test_the_subnet_cannot_be_changed(network: dict[str, str], changes: bool) ->
     assert name_of({}) != name_of({"cluster.network": network})
 
 
+def test_another_subnet_that_exists_is_another_pool() -> None:
+    ids = [f"/subscriptions/s/resourceGroups/r/providers/Microsoft.Network/virtualNetworks/v/subnets/{n}" for n in "ab"]
+    assert len({name_of({"cluster.network": {"subnetId": i}}) for i in ids}) == 2
+
+
 def test_the_clusters_own_settings_do_not_matter() -> None:
     changes = {
         "cluster.tags": {"a": "b"},

@@ -182,7 +182,9 @@ def test_taints_that_explain_nothing(taint: tuple[str, str, str]) -> None:
     seen = replace(arrived(plan), pods=())
     first = seen.nodes["n1"]
     seen = node(seen, taints=tuple({*first.taints, taint}))
-    assert one(seen, plan) == ["no plugin pod of namespace gpu-plugin is on the node"]
+    assert one(seen, plan) == [
+        "no plugin pod of namespace gpu-plugin is on the node; `pulumi up --refresh` puts back what was deleted by hand"
+    ]
 
 
 def test_the_value_of_a_taint_matters() -> None:
@@ -296,7 +298,9 @@ def test_hamis_own_plugin_is_the_one_of_its_pools() -> None:
     there = ObservedNode("n1", True, dict(pool.node.labels), (), dict(pool.node.resources))
     theirs = PluginPod("hami-device-plugin-x", plan.hami.namespace, "n1", True, None, ("hami-scheduler-device",))
     assert causes(compare(plan, Observed({"n1": there}, (theirs,)))) == []
-    assert causes(compare(plan, Observed({"n1": there}))) == ["no plugin pod of namespace hami-system is on the node"]
+    assert causes(compare(plan, Observed({"n1": there}))) == [
+        "no plugin pod of namespace hami-system is on the node; `pulumi up --refresh` puts back what was deleted by hand"
+    ]
 
 
 def test_every_pool_is_compared() -> None:
