@@ -298,9 +298,9 @@ def test_hamis_own_plugin_is_the_one_of_its_pools() -> None:
     there = ObservedNode("n1", True, dict(pool.node.labels), (), dict(pool.node.resources))
     theirs = PluginPod("hami-device-plugin-x", plan.hami.namespace, "n1", True, None, ("hami-scheduler-device",))
     assert causes(compare(plan, Observed({"n1": there}, (theirs,)))) == []
-    assert causes(compare(plan, Observed({"n1": there}))) == [
-        "no plugin pod of namespace hami-system is on the node; `pulumi up --refresh` puts back what was deleted by hand"
-    ]
+    cure = "`pulumi up --refresh` puts back what was deleted by hand"
+    missing = f"no plugin pod of namespace hami-system is on the node; {cure}"
+    assert causes(compare(plan, Observed({"n1": there}))) == [missing]
 
 
 def test_every_pool_is_compared() -> None:
