@@ -346,6 +346,10 @@ SHARING = [
          {**second("existing", nvidiaDefaultRuntime=True)},
          {**second("existing", nvidiaDefaultRuntime=True), "pools[0].nvidiaDefaultRuntime": True}, value="unshared"),
     Case("GF306", "pools[0].nvidiaDefaultRuntime", "existing-plugin",
+         {**second("existing", nvidiaDefaultRuntime=True)},
+         {**second("existing", nvidiaDefaultRuntime=True, driver="none")}, value="unshared",
+         right_also=(("GF205", "pools[1].driver"),)),
+    Case("GF306", "pools[0].nvidiaDefaultRuntime", "existing-plugin",
          {**sharing(), **second("existing", nvidiaDefaultRuntime=True, sharing="half")},
          {**sharing(), **second("existing", nvidiaDefaultRuntime=True)}, value="half"),
 ]

@@ -296,3 +296,62 @@ def test_pools_of_no_operator_need_not_agree() -> None:
     }
     found = told(compile_data(sections("aks-plugin", wrong)))
     assert [f for f in found if f[0] != "GF217"] == [("GF202", "pools[0].driver"), ("GF202", "pools[1].driver")]
+
+
+AKS = sections(
+    "aks-plugin",
+    {
+        "sharing.half": {"strategy": "timeSlicing", "replicas": 2},
+        "pools[0].sharing": "half",
+        "pools[1]": {"name": "b", "vmSize": "Standard_NC4as_T4_v3", "taints": ["x"]},
+        "teams": [{"name": "x", "namespace": "x", "pools": ["t4"], "quota": {"gpu": 2}}],
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "more"),
+    [
+        ({"cluster": 5}, {("GF104", "cluster")}),
+        ({"cluster.location": 7}, {("GF104", "cluster.location")}),
+        ({"stack": 5}, {("GF104", "stack")}),
+        # A pool's other values are judged although its driver is not known.
+        ({"pools[1].driver": 5}, {("GF103", "pools[1].driver")}),
+        # What pools say is judged although a name is missing, and what teams say although sharing is broken.
+        (
+            {"pools[1].name": REMOVE, "pools[0].sharing": "no"},
+            {("GF102", "pools[1].name"), ("GF109", "pools[0].sharing")},
+        ),
+        ({"sharing": [], "teams[0].pools[0]": "no"}, {("GF104", "sharing"), ("GF109", "teams[0].pools[0]")}),
+        # A name of the wrong form may be there twice as well.
+        (
+            {"pools[0].name": "waytoolongname", "pools[1].name": "waytoolongname", "teams": REMOVE},
+            {("GF106", "pools[0].name"), ("GF106", "pools[1].name"), ("GF108", "pools[1].name")},
+        ),
+        # A team's broken list of pools says nothing about another team's quota.
+        (
+            {
+                "teams[0].pools": 5,
+                "teams[1]": {"name": "z", "namespace": "z", "pools": ["t4"], "quota": {"nvidia.com/none": 1}},
+            },
+            {("GF104", "teams[0].pools"), ("GF431", 'teams[1].quota["nvidia.com/none"]')},
+        ),
+    ],
+)
+def test_what_is_wrong_elsewhere_is_still_said(changes: dict[str, Any], more: set[tuple[str, str]]) -> None:
+    data = copy.deepcopy(AKS)
+    for path, value in changes.items():
+        put(data, path, value)
+    assert set(told(compile_data(data))) == {("GF107", "pools[1].taints[0]"), *more}
+
+
+def test_a_merge_key_hides_what_it_might_bring_and_nothing_else() -> None:
+    text = stack_text(AKS).replace("  - name: b", "  - <<: {count: 1}\n    driver: operator\n    name: b")
+    assert set(told(compile_text(text))) == {
+        ("GF006", "pools[1]"),
+        ("GF107", "pools[1].taints[0]"),
+        ("GF202", "pools[1].driver"),
+    }
+    missing = text.replace("    vmSize: Standard_NC4as_T4_v3\n    taints", "    taints")
+    assert missing != text
+    assert set(told(compile_text(missing))) == set(told(compile_text(text)))

@@ -97,6 +97,12 @@ def test_row(row: Row) -> None:
     assert pool.aks_driver == row.aks
     assert _deploy_labels(pool.labels) == dict(row.labels)
     assert (pool.profile is not None) == row.served
+    assert [p.name for p in plan.profiles] == (["unshared"] if row.served else [])
+    method = {"gpufleet.dev/method": "none"} if row.cluster == "existing" and row.served else {}
+    assert {k: v for k, v in pool.labels.items() if k.startswith("gpufleet.dev/")} == {
+        "gpufleet.dev/pool": "t4",
+        **method,
+    }
     assert (pool.node.resources == {"nvidia.com/gpu": 1}) == row.served
     if row.route == "plugin":
         assert plan.operator is None
@@ -224,6 +230,19 @@ def test_runtime_class_where_nvidia_is_the_default_runtime() -> None:
     assert plan.plugin is not None
     assert plan.plugin.runtime_class is None
     assert [d.runtime_class for d in plan.plugin.daemon_sets] == [None]
+
+
+def test_the_runtime_class_is_made_for_any_profile_that_needs_it() -> None:
+    changes = {
+        "sharing.a": {"strategy": "timeSlicing", "replicas": 2},
+        "pools[0].sharing": "a",
+        "pools[0].nvidiaDefaultRuntime": True,
+        "pools[1]": {"name": "b", "hosts": {"n2": {}}, "gpu": "T4", "gpusPerNode": 1},
+    }
+    plan = _plan("existing-plugin", changes)
+    assert plan.plugin is not None
+    assert [d.runtime_class for d in plan.plugin.daemon_sets] == [None, NVIDIA]
+    assert plan.plugin.runtime_class == NVIDIA
 
 
 @pytest.mark.parametrize(("base", "made"), [("existing-plugin", NVIDIA), ("aks-plugin", None)])

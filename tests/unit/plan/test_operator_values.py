@@ -209,6 +209,7 @@ def test_the_release() -> None:
         ({"chart": {"repository": "oci://mirror"}}, {"chart": "gpu-operator", "repository": "oci://mirror"}),
         ({"timeoutSeconds": 1800}, {"timeout_seconds": 1800}),
         ({"namespace": "gpu"}, {"namespace": "gpu"}),
+        ({"version": "v26.3.3"}, {"version": "v26.3.3"}),
     ],
 )
 def test_the_release_as_the_stack_wants_it(stack: dict[str, Any], expected: dict[str, Any]) -> None:

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from infra.config.sharing import NoSharing
 from infra.plan.compile import Plan
+from infra.plan.facts import Facts
 from infra.plan.pool_plan import PoolPlan
+from infra.plan.prediction import predict_node
+from infra.plan.sharing import profile_of
 from tests.unit.config.samples import REMOVE, compile_base, told
 
 
@@ -94,6 +98,51 @@ def test_nodes_found_by_a_selector_are_labelled_by_somebody_else() -> None:
     pool = pool_of("existing-plugin", by_selector)
     assert pool.labels == {"a": "2", "b": "1"}
     assert (pool.nodes, pool.node_count) == ((), None)
+
+
+def test_on_the_operator_route_too() -> None:
+    by_selector = {"pools[0].hosts": REMOVE, "pools[0].nodeSelector": {"a": "2"}}
+    pool = pool_of("existing-operator", by_selector)
+    assert pool.labels == {"a": "2"}
+    assert pool.node.labels["nvidia.com/gpu.product"] == "Tesla-T4"
+
+
+def test_memory_that_is_not_known_is_no_label() -> None:
+    labels = pool_of("existing-operator", {"pools[0].gpu": "A800-SXM4-40GB"}).node.labels
+    assert labels["nvidia.com/gpu.product"] == "NVIDIA-A800-SXM4-40GB"
+    assert "nvidia.com/gpu.memory" not in labels
+
+
+def test_a_size_whose_gpus_are_not_known() -> None:
+    stack = compile_base("aks-plugin").stack
+    assert stack is not None
+    spec = NoSharing(strategy="none")
+    node = predict_node(stack.pools[0], Facts(None, None, None), spec, profile_of("p", spec), None, False)
+    assert (node.known, node.resources, node.memory_per_pod_gib) == (False, {}, None)
+
+
+def test_the_cluster_of_the_plan() -> None:
+    aks = plan_of("aks-plugin", {"cluster.version": "1.36"}).cluster
+    assert aks == {
+        "kind": "aks",
+        "name": "dev",
+        "location": "eastus",
+        "version": "1.36",
+        "resource_group": "rg-dev",
+        "resource_group_existing": False,
+    }
+    group = plan_of("aks-plugin", {"cluster.resourceGroup": {"name": "g"}}).cluster
+    assert (group["resource_group"], group["resource_group_existing"]) == ("g", False)
+    shared = plan_of("aks-plugin", {"cluster.resourceGroup": {"name": "g", "existing": True}}).cluster
+    assert shared["resource_group_existing"] is True
+    here = plan_of("existing-plugin").cluster
+    assert here == {"kind": "existing", "name": "idc", "identifier": "idc", "distribution": "kubeadm"}
+    assert plan_of("existing-plugin", {"cluster.site": "bj"}).cluster["identifier"] == "bj"
+
+
+def test_the_model_of_the_plan() -> None:
+    assert [pool_of(b).gpu for b in ("aks-plugin", "existing-plugin")] == ["T4", "T4"]
+    assert pool_of("existing-plugin", {"pools[0].gpu": "h100-80gb-hbm3"}).gpu == "H100-SXM5-80GB"
 
 
 def test_unknown_hardware_is_said_and_not_guessed() -> None:

@@ -88,6 +88,12 @@ def test_whole_gpus_have_a_configuration_as_well() -> None:
     assert maps(plan) == {"unshared": "gpufleet-unshared-ffa1ef05"}
 
 
+def test_names_of_config_maps_are_stable() -> None:
+    """A new release of gpufleet must not roll every plugin there is: these names are in users' clusters."""
+    profile = {"sharing.notebooks": {"strategy": "timeSlicing", "replicas": 4}, "pools[0].sharing": "notebooks"}
+    assert maps(plan_of("aks-plugin", profile)) == {"notebooks": "gpufleet-notebooks-43573892"}
+
+
 def test_only_profiles_in_use_are_deployed() -> None:
     spare = {"sharing.spare": {"strategy": "timeSlicing", "replicas": 7}}
     assert set(maps(plan_of("aks-plugin", {**HALF, **spare}))) == {"half"}
