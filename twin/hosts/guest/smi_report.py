@@ -158,7 +158,7 @@ def sections(gpu: Gpu, version: str) -> dict[str, dict[str, str]]:
         },
         "MIG Mode": {"Current": current.strip("[]"), "Pending": pending.strip("[]")},
         "ECC Mode": {"Current": _on(ecc), "Pending": _on(gpu["kept"].get("ecc_pending", ecc))},
-        "ECC Errors": {"Corrected": str(errors["corrected"]), "Uncorrected": str(errors["uncorrected"])},
+        "ECC Errors": {"DRAM Correctable": str(errors["corrected"]), "DRAM Uncorrectable": str(errors["uncorrected"])},
         "Fabric": {"State": state, "Status": status},
         "FB Memory Usage": {"Total": f"{gpu['memory_mib']} MiB", "Used": "0 MiB", "Free": f"{gpu['memory_mib']} MiB"},
         "GPU Power Readings": {
@@ -188,6 +188,9 @@ def text(gpus: list[Gpu], version: str, display: list[str]) -> str:
             if title:
                 lines.append(f"    {title}")
                 indent = 8
+            if title == "ECC Errors":  # counters since the driver was loaded have a level of their own
+                lines.append("        Volatile")
+                indent = 12
             lines += [f"{' ' * indent}{name:<{42 - indent}}: {value}" for name, value in values.items()]
         lines.append("")
     return "".join(line + "\n" for line in lines)

@@ -89,6 +89,8 @@ def repository(kind: str, platform: Platform, settings: dict[str, Any], tables: 
     for url in (profile.get(f"{short}_url"), _own(settings, kind, "url")):
         if url:
             result.url, result.why = _fill(str(url), platform, result.directory), ""
+            if kind == "cuda":
+                _key_of(result, _known_directory(result.url, result.directory, tables), tables)
     result.manager = manager
     if _own(settings, kind, "url"):
         result.suite = str(_own(settings, kind, "suite"))
@@ -143,11 +145,23 @@ def _vendor_cuda(platform: Platform, tables: Catalog) -> Repository:
     base = tables.row("repositories", "repositories", "id", "cuda")
     assert base is not None
     result.url = _fill(base["url"], platform, directory)
-    distro = directory.partition("/")[0]
-    keys = [k for k in tables.rows("host_repositories", "repository_keys") if k["manager"] == manager]
-    key = next((k for k in keys if k["directory"] == distro), None) or next(k for k in keys if k["directory"] is None)
-    result.fingerprints, result.key_file = [key["key"]], key["file"] or ""
+    _key_of(result, directory.partition("/")[0], tables)
     return result
+
+
+def _known_directory(url: str, directory: str | None, tables: Catalog) -> str:
+    """The vendor's directory that an address copies: the one in its path, else the platform's own, "" for none."""
+    known = {row["directory"] for row in tables.rows("repositories", "repo_directories") if row["directory"]}
+    return next((part for part in urlsplit(url).path.split("/") if part in known), (directory or "").partition("/")[0])
+
+
+def _key_of(repo: Repository, directory: str, tables: Catalog) -> None:
+    """The key that the vendor signs a directory with; none for an address that copies none."""
+    if not directory:
+        return
+    keys = [k for k in tables.rows("host_repositories", "repository_keys") if k["manager"] == repo.manager]
+    rows = [k for k in keys if k["directory"] == directory] or [k for k in keys if k["directory"] is None]
+    repo.fingerprints, repo.key_file = [rows[0]["key"]], rows[0]["file"] or ""
 
 
 def _vendor_toolkit(platform: Platform, tables: Catalog) -> Repository:

@@ -1,0 +1,188 @@
+"""Hosts with something wrong: preflight says so and changes nothing; what the roles can mend, they mend."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.hosts.plays import Play, inventory, play
+from twin.hosts.engine import HostTwin
+from twin.hosts.errors import UnavailableError
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One faulty host: scenario, variables, codes that preflight reports, and whether the roles can go on."""
+
+    scenario: str | dict[str, Any]
+    codes: tuple[str, ...] = ()
+    variables: dict[str, Any] = field(default_factory=dict)
+    converges: bool = True
+
+
+FAULTS = {
+    "secure-boot": Fault("secure-boot", ("GF724",), converges=False),
+    "runfile": Fault("runfile", ("GF729",), converges=False),
+    "two-containerds": Fault("two-containerds", ("GF744",), converges=False),
+    "no-gpu": Fault("no-gpu", ("GF718",), converges=False),
+    "sqv": Fault(
+        "sqv",
+        ("GF733",),
+        {"gpu_mirror_profile": "", "gpu_driver_repo_url": "@cuda@", "gpu_preflight_check_repositories": False},
+        converges=False,
+    ),
+    "operator": Fault("runfile", ("GF731",), {"gpu_driver_method": "none"}, converges=False),
+    "old-cuda-key": Fault("old-cuda-key"),
+    "apt-lock": Fault("apt-lock"),
+    "masked": Fault("masked-persistenced"),
+    "newer-headers": Fault("newer-headers"),
+    "nova": Fault("nova", ("GF726",)),
+    "empty-containerd": Fault("empty-containerd"),
+    "kubespray": Fault("kubespray", variables={"gpu_runtime_owner": "kubespray"}),
+}
+MENDED = [name for name, fault in FAULTS.items() if fault.converges]
+
+
+@dataclass
+class Fleet:
+    """The hosts by fault, and what was done to them."""
+
+    twin: HostTwin
+    names: dict[str, str]
+    stages: dict[str, Play]
+    untouched: dict[str, bool]  # by preflight
+
+    def run(self, fault: str, command: str) -> str:
+        return self.twin.run(self.names[fault], command).stdout
+
+
+@pytest.fixture(scope="module")
+def fleet(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """All faulty hosts: preflight, converge with reboots, once more."""
+    with HostTwin(tmp_path_factory.mktemp("fleet")) as twin:
+        try:
+            hosts = twin.start(len(FAULTS), [fault.scenario for fault in FAULTS.values()])
+        except UnavailableError as error:
+            pytest.skip(str(error))
+        names = dict(zip(FAULTS, (host.name for host in hosts), strict=True))
+        cuda = twin.places()["cuda_base"] + "/debian12/x86_64/"
+        variables = {
+            names[name]: {key: cuda if value == "@cuda@" else value for key, value in fault.variables.items()}
+            for name, fault in FAULTS.items()
+        }
+        wanted = inventory(twin, variables)
+        before = {name: twin.run(names[name], SNAPSHOT).stdout for name in FAULTS}
+        stages = {"preflight": play("preflight", wanted)}
+        untouched = {name: twin.run(names[name], SNAPSHOT).stdout == before[name] for name in FAULTS}
+        limit = [names[name] for name in MENDED]
+        stages["converge"] = play("site", wanted, limit=limit, gpu_reboot_policy="if_required")
+        stages["second"] = play("site", wanted, limit=limit)
+        stages["verify"] = play("verify", wanted, limit=limit)
+        yield Fleet(twin, names, stages, untouched)
+
+
+# Everything below /etc, packages, modules, and the state of units: preflight may change none of it.
+SNAPSHOT = (
+    "find /etc /usr/share/keyrings /lib/modules -type f -printf '%p %T@ %s\\n' | sort | sha256sum; "
+    "dpkg-query -W | sha256sum; cat /twin/proc/modules; "
+    "systemctl list-units --no-legend --plain --all '*nvidia*' 'containerd*'"
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_preflight_names_the_fault_and_changes_nothing(fleet: Fleet, fault: str) -> None:
+    play_, host = fleet.stages["preflight"], fleet.names[fault]
+    found = set(re.findall(r"^(GF\d+) (?:error|warning)", play_.messages(host), re.M))
+    assert set(FAULTS[fault].codes) <= found
+    assert play_.changed(host) == [] and fleet.untouched[fault]
+    assert bool(play_.failures(host)) is not FAULTS[fault].converges
+
+
+@pytest.mark.parametrize("fault", MENDED)
+def test_what_can_be_mended_is_mended(fleet: Fleet, fault: str) -> None:
+    host = fleet.names[fault]
+    for stage in ("converge", "second"):
+        assert fleet.stages[stage].failures(host) == "", stage
+    left = "GF783" if fault == "kubespray" else ""  # its own tool has still to add the runtime
+    found = fleet.stages["verify"].failures(host)
+    assert found == "" if not left else re.findall(r"GF\d+ error", found) == [f"{left} error"]
+    assert fleet.stages["second"].changed(host) == []
+    assert "GPU 0" in fleet.run(fault, "nvidia-smi -L")
+
+
+def test_a_source_with_the_retired_key_makes_way(fleet: Fleet) -> None:
+    assert "cuda.list" not in fleet.run("old-cuda-key", "ls /etc/apt/sources.list.d").split()
+    assert fleet.twin.run(fleet.names["old-cuda-key"], "apt-get update").rc == 0
+
+
+def test_a_masked_daemon_runs(fleet: Fleet) -> None:
+    assert fleet.run("masked", "systemctl is-enabled nvidia-persistenced").strip() == "enabled"
+    assert fleet.run("masked", "systemctl is-active nvidia-persistenced").strip() == "active"
+
+
+def test_the_module_is_built_for_the_running_kernel(fleet: Fleet) -> None:
+    kernel = fleet.run("newer-headers", "uname -r").strip()
+    assert f"/lib/modules/{kernel}/" in fleet.run("newer-headers", "modinfo -F filename nvidia")
+
+
+def test_nova_is_blacklisted_and_gone_after_the_reboot(fleet: Fleet) -> None:
+    assert "nova_core" not in fleet.run("nova", "cat /twin/proc/modules")
+    assert any("Reboot" in task for task in fleet.stages["converge"].changed(fleet.names["nova"]))
+
+
+def test_an_empty_containerd_file_was_seeded(fleet: Fleet) -> None:
+    config = fleet.run("empty-containerd", "cat /etc/containerd/config.toml")
+    assert "sandbox_image" in config and "runtimes.nvidia]" in config
+    assert fleet.run("empty-containerd", "systemctl is-active containerd").strip() == "active"
+
+
+def test_kubesprays_file_is_left_alone(fleet: Fleet) -> None:
+    config = fleet.run("kubespray", "cat /etc/containerd/config.toml")
+    assert config.startswith("# Ansible managed") and "nvidia" not in config
+    assert "containerd_additional_runtimes" in fleet.stages["converge"].messages(fleet.names["kubespray"])
+
+
+def test_a_server_that_fails_leaves_the_host_as_it_was(fleet: Fleet) -> None:
+    """A repository that breaks between preflight and installation: nothing half applied, and the next run works."""
+    host = fleet.twin.replace(fleet.names["apt-lock"], "t4").name
+    wanted = inventory(fleet.twin)
+    fleet.twin.spoil_server([{"match": "pool", "status": 503}])
+    try:
+        broken = play("site", wanted, limit=[host])
+    finally:
+        fleet.twin.spoil_server([])
+    assert "failed" in broken.failures(host)
+    assert fleet.twin.run(host, "dpkg-query -W nvidia-open").rc != 0
+    left = fleet.twin.run(host, "ls /etc/modprobe.d /etc/apt/preferences.d /etc/apt/sources.list.d").stdout
+    assert "gpufleet" not in left, "the configuration is as before"
+    again = play("site", wanted, limit=[host], gpu_reboot_policy="if_required")
+    assert again.failures(host) == ""
+
+
+def test_a_broken_drop_in_is_refused_before_any_restart(fleet: Fleet) -> None:
+    """Somebody breaks the file of containerd: the role stops, and containerd keeps running on what it has."""
+    name = fleet.names["masked"]
+    file = "/etc/containerd/config.toml"
+    fleet.twin.run(name, f"cp {file} /root/saved && sed -i '1i version = 2' {file}")
+    done = play("site", inventory(fleet.twin), limit=[name])
+    assert "GF747" in done.failures(name) and done.changed(name) == []
+    assert fleet.twin.run(name, "systemctl is-active containerd").stdout.strip() == "active"
+    fleet.twin.run(name, f"cp /root/saved {file}")
+
+
+def test_drift_is_found(fleet: Fleet) -> None:
+    """verify.yml ends with an error for each thing that somebody changed by hand."""
+    name = fleet.names["newer-headers"]
+    fleet.twin.run(name, "apt-mark unhold nvidia-open && rm /etc/modprobe.d/gpufleet-blacklist.conf")
+    fleet.twin.run(name, "systemctl disable --now nvidia-persistenced")
+    done = play("verify", inventory(fleet.twin), limit=[name])
+    assert done.rc != 0 and done.changed(name) == []
+    for code in ("GF774", "GF779", "GF784"):
+        assert code in done.failures(name)
+    mended = play("site", inventory(fleet.twin), limit=[name])
+    assert mended.failures(name) == "" and mended.changed(name)
+    assert play("verify", inventory(fleet.twin), limit=[name]).rc == 0
