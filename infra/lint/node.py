@@ -15,6 +15,10 @@ _GPUS = re.compile(r"(\d+)\s*[x*]\s*(\S.*)|(\d+)")
 _EACH = re.compile(r"(\d+)[x*](\S+)")
 
 
+#: The largest servers hold 16; the stack file has the same bound.
+MOST_GPUS = 16
+
+
 def parse_node(gpus: str, mig: str = "") -> NodeLayout:
     """`4xA100-80GB` or `4`; `mig` is `0=1g.10gb,2g.20gb;1=` or, for every GPU alike, `1x3g.40gb,2x1g.10gb`.
 
@@ -25,6 +29,8 @@ def parse_node(gpus: str, mig: str = "") -> NodeLayout:
     if match is None:
         raise ValueError(f"{gpus!r} is not of the form 4xA100-80GB")
     count = int(match[1] or match[3])
+    if not 1 <= count <= MOST_GPUS:
+        raise ValueError(f"a node has 1 to {MOST_GPUS} GPUs, not {count}")
     name = match[2]
     model = gpu_model(name) if name else None
     if name and model is None:

@@ -69,6 +69,8 @@ def looks_like_config(root: Item) -> bool:
     keys = {k: v for k, v in pairs(root).items() if k not in ("apiVersion", "kind", "metadata")}
     if not keys or len(keys) != len(pairs(root)) or "mig-configs" in keys:  # the last is a MIG layout file
         return False
+    if "$schema" in keys:  # a JSON Schema; its definitions may be called like our keys
+        return False
     folded = {golang.fold(k) for k in keys}
     if folded & {"SHARING", "FLAGS", "IMEX"}:
         return True
