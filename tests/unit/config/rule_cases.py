@@ -97,6 +97,8 @@ SHAPE = [
          sharing(memoryPerPodGib=0.5), value="0", says="more than 0"),
     Case("GF105", "pools", "aks-plugin", {"pools": []}, value="[]", says="not be empty"),
     Case("GF105", "teams[0].pools", "aks-plugin", {"teams": [{**TEAM, "pools": []}]}, {"teams": [TEAM]}, value="[]"),
+    Case("GF105", "teams[0].namespace", "aks-plugin", {"teams": [{**TEAM, "namespace": "n" * 64}]},
+         {"teams": [{**TEAM, "namespace": "n" * 63}]}, value="n" * 64, says="at most 63 characters"),
     Case("GF105", "acknowledge.GF205", "aks-plugin", {"acknowledge": {"GF205": ""}, "pools[0].driver": "none"},
          {"acknowledge": {"GF205": "somebody else's pool"}, "pools[0].driver": "none"}, value='""',
          also=(("GF205", "pools[0].driver"),), right_also=(("GF205", "pools[0].driver"),)),

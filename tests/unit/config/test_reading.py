@@ -133,6 +133,17 @@ def test_keys_of_other_namespaces_are_left_alone() -> None:
     assert told(compile_text(text)) == []
 
 
+def test_what_pulumi_keeps_beside_the_configuration_is_left_alone() -> None:
+    before = "secretsprovider: passphrase\nencryptionsalt: v1:abc:v1:def\nenvironment:\n  - dev\n"
+    assert told(compile_text(before + GOOD)) == []
+    assert told(compile_text(GOOD + before)) == []
+
+
+def test_a_misspelt_section_beside_the_right_one_is_not_read() -> None:
+    text = GOOD + "  gpufleet:pool: [{name: other, vmSize: x}]\n"
+    assert told(compile_text(text)) == [("GF101", "pool")]
+
+
 def test_a_misspelt_section_is_still_checked() -> None:
     """The rest of the file is judged as if the key were right, so nothing is reported that only follows from it."""
     text = GOOD.replace("gpufleet:pools", "gpufleet:pool").replace("count: 1", "count: -1")

@@ -355,3 +355,25 @@ def test_a_merge_key_hides_what_it_might_bring_and_nothing_else() -> None:
     missing = text.replace("    vmSize: Standard_NC4as_T4_v3\n    taints", "    taints")
     assert missing != text
     assert set(told(compile_text(missing))) == set(told(compile_text(text)))
+
+
+def test_a_misspelt_key_beside_the_right_one_is_not_read() -> None:
+    assert told(compile_data(sections("aks-plugin", {"pools[0].vmsize": "x"}))) == [("GF101", "pools[0].vmsize")]
+
+
+def test_values_of_a_misspelt_key_are_judged() -> None:
+    wrong = {"pools[0].vmSize": REMOVE, "pools[0].vmsize": "x", "pools[0].count": REMOVE, "pools[0].cuont": -1}
+    assert sorted(told(compile_data(sections("aks-plugin", wrong)))) == [
+        ("GF101", "pools[0].cuont"),
+        ("GF101", "pools[0].vmsize"),
+        ("GF230", "pools[0].vmSize"),
+    ]
+
+
+def test_a_profile_whose_strategy_is_misspelt_is_judged_as_meant() -> None:
+    profile = {"strategy": "timeslicing", "replicas": 1}
+    wrong = {"sharing.half": profile, "pools[0].sharing": "half"}
+    assert sorted(told(compile_data(sections("aks-plugin", wrong)))) == [
+        ("GF103", "sharing.half.strategy"),
+        ("GF105", "sharing.half.replicas"),
+    ]

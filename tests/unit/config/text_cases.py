@@ -82,6 +82,7 @@ TEXT_CASES = [
              "config:\n" + CLUSTER + "  gpufleet:pools:\n"
              "    - {name: t4, <<: {vmSize: Standard_NC4as_T4_v3}}\n" + STACK),
     TextCase("merge key of sections", "GF006", "", 2, None, "config:\n  <<: {a: b}\n" + CLUSTER + POOLS + STACK),
+    TextCase("section that is a list", "GF006", "", 2, None, "config:\n  ? [a]\n  : b\n" + CLUSTER + POOLS + STACK),
     TextCase("key that is a list", "GF006", "pools[0]", 4, None, pool("[a]: b"), pool("labels: {a: b}")),
     TextCase("alias of itself", "GF006", "pools[0].labels.a", 5, None, pool("labels: &x {a: *x}")),
     TextCase("kubeconfig in clear", "GF007", "kubeconfig", 5, None,
