@@ -6,11 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup up down status test lint bench schema docs hosts-up hosts-down help
+.PHONY: setup up down status test test-hosts lint bench schema docs hosts-up hosts-down help
 
 help:
 	@echo "make up [STACK=local|idc|aks-dev|aks-prod]  a running fleet on this machine, then its status"
 	@echo "make test                                   all checks and tests"
+	@echo "make test-hosts                             roles over whole lives of simulated hosts (long)"
 	@echo "make setup                                  .venv with the gpufleet command"
 	@echo "make down                                   stops what make up started"
 	@echo "make bench                                  ratios, printed as tables"
@@ -38,9 +39,15 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# Whole lives of a dozen hosts; they take longer than everything else together.
+HOST_LIVES := $(wildcard tests/hosts/test_converge.py tests/hosts/test_faults.py tests/hosts/test_killed.py tests/hosts/test_upgrade.py)
+
 test: lint
 	$(BIN)/python -m twin tools
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(HOST_LIVES))
+
+test-hosts: setup
+	$(BIN)/python -m pytest $(HOST_LIVES)
 
 bench: setup
 	@$(BIN)/python -m tests.bench $(WRITE)
