@@ -18,6 +18,7 @@ T4 = "Standard_NC4as_T4_v3"
 GB200 = "Standard_ND128isr_NDR_GB200_v6"
 OWNERS_AKS = ("aks", "operator", "managed", "none")
 LISTED = ("610.57.04", "595.91.07", "580.173.02", "535.309.01")
+SUBNET = "/subscriptions/s/resourceGroups/r/providers/Microsoft.Network/virtualNetworks/v/subnets/n"
 SPOT = "kubernetes.azure.com/scalesetpriority"
 
 def sharing(**profile: Any) -> dict[str, Any]:
@@ -176,6 +177,15 @@ SHAPE = [
          {"cluster.systemPool": {"autoscale": {"min": 1, "max": 2}, "count": 1}}, says="count, autoscale"),
     Case("GF110", "cluster.network", "aks-plugin", {"cluster.network": {"vnetCidr": "10.40.0.0/16"}},
          {"cluster.network": {"vnetCidr": "10.40.0.0/16", "subnetCidr": "10.40.0.0/20"}}, says="subnetCidr"),
+    Case("GF110", "cluster.network", "aks-plugin", {"cluster.network": {"subnetCidr": "10.40.0.0/20"}},
+         {"cluster.network": {"subnetId": SUBNET}}, says="vnetCidr"),
+    Case("GF110", "cluster.network", "aks-plugin",
+         {"cluster.network": {"vnetCidr": "10.40.0.0/16", "subnetCidr": "10.40.0.0/20", "subnetId": SUBNET}},
+         {"cluster.network": {"vnetCidr": "10.40.0.0/16", "subnetCidr": "10.40.0.0/20"}}, says="subnetId"),
+    Case("GF110", "cluster", "aks-plugin", {"cluster.version": "1.36.2", "cluster.upgradeChannel": "stable"},
+         {"cluster.upgradeChannel": "stable"}),
+    Case("GF110", "cluster", "aks-plugin", {"cluster.version": "1.36.2", "cluster.upgradeChannel": "rapid"},
+         {"cluster.version": "1.36.2", "cluster.upgradeChannel": "node-image"}),
     Case("GF110", "cluster.network", "aks-plugin",
          {"cluster.network": {"vnetCidr": "10.40.0.0/16", "subnetCidr": "10.41.0.0/20"}},
          {"cluster.network": {"vnetCidr": "10.40.0.0/16", "subnetCidr": "10.40.0.0/16"}},

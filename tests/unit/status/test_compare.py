@@ -143,7 +143,9 @@ def test_an_old_configuration() -> None:
 
 
 def test_a_pod_without_configuration() -> None:
-    found = one(pod(arrived(plan_of()), config_maps=()))
+    without = pod(arrived(plan_of()), config_maps=())
+    assert compare(plan_of(), without).nodes[0].config is None
+    found = one(without)
     assert found == [f"plugin pod plugin-n1 still uses no ConfigMap, declared {config_of(plan_of())}"]
 
 
@@ -214,6 +216,39 @@ def test_feature_labels_count_on_the_operator_route() -> None:
     assert one(node(arrived(plan), labels=labels), plan) == [
         "label nvidia.com/gpu.product is Tesla-T4, declared Tesla-T4-SHARED"
     ]
+
+
+@pytest.mark.parametrize(
+    ("declared", "there", "repelled"),
+    [
+        ("sku=gpu:NoSchedule", ("other", "gpu", "NoSchedule"), True),
+        ("sku=gpu:NoSchedule", ("sku", "gpu", "NoExecute"), True),
+        ("sku=gpu:NoSchedule", ("sku", "", "NoSchedule"), True),
+        ("sku:NoSchedule", ("sku", "any", "NoSchedule"), False),
+    ],
+)
+def test_a_toleration_is_judged_as_the_scheduler_does(
+    declared: str, there: tuple[str, str, str], repelled: bool
+) -> None:
+    plan = plan_of(changes={"pools[0].taints": [declared]})
+    found = one(node(replace(arrived(plan), pods=()), taints=(there,)), plan)
+    assert any("is not tolerated" in cause for cause in found) is repelled
+
+
+def test_nodes_of_others_are_no_nodes_of_a_pool() -> None:
+    plan = plan_of("aks-plugin", {"pools[1]": {"name": "b", "vmSize": "Standard_NC4as_T4_v3", "count": 0}})
+    seen = arrived(plan, "gpu-1")
+    system = ObservedNode("system-1", True, {"kubernetes.azure.com/mode": "system"}, (), {})
+    old = ObservedNode("old-1", True, {"gpufleet.dev/pool": "gone"}, (), {"nvidia.com/gpu": 1})
+    status = compare(plan, replace(seen, nodes={**seen.nodes, "system-1": system, "old-1": old}))
+    assert status.agrees
+    assert [n.node for n in status.nodes] == ["gpu-1"]
+
+
+def test_a_pool_without_driver_expects_no_plugin_on_the_operator_route_either() -> None:
+    plan = plan_of("aks-operator", {"pools[0].driver": "none"})
+    there = ObservedNode("aks-1", True, dict(plan.pools[0].node.labels), (), {})
+    assert causes(compare(plan, Observed({"aks-1": there}))) == []
 
 
 def test_a_declared_taint_that_is_missing() -> None:

@@ -121,6 +121,22 @@ def test_why_a_pod_is_not_ready(status: dict[str, Any], trouble: str | None) -> 
     assert seen.trouble == trouble
 
 
+def test_a_pod_that_has_recovered_has_no_trouble() -> None:
+    status = crashed()
+    status.ready = True
+    seen = observe._pod(a_pod(container("nvidia-device-plugin"), container_statuses=[status]))
+    assert (seen.ready, seen.trouble) == (True, None)
+    other = observe._pod(a_pod(container("nvidia-device-plugin"), container_statuses=[status], ready=False))
+    assert (other.ready, other.trouble) == (False, None), "that container is not the one that is not ready"
+
+
+def test_a_container_that_ended_well_is_no_trouble() -> None:
+    status = crashed()
+    status.last_state.terminated.exit_code = 0
+    seen = observe._pod(a_pod(container("nvidia-device-plugin"), container_statuses=[status], ready=False))
+    assert seen.trouble is None
+
+
 def test_a_node() -> None:
     node = client.V1Node(
         metadata=client.V1ObjectMeta(name="n1", labels={"a": "b"}),
