@@ -72,7 +72,7 @@ def mirror(twin: HostTwin, **more: Any) -> dict[str, Any]:
 
 def inventory(twin: HostTwin, hosts: Mapping[str, Mapping[str, Any]] | None = None, **variables: Any) -> dict[str, Any]:
     """An inventory of all hosts in the group gpu_hosts; `hosts` has variables of single ones."""
-    found = twin.inventory(**mirror(twin), **variables)
+    found = twin.inventory(**{**mirror(twin), **variables})
     for name, values in (hosts or {}).items():
         found["all"]["hosts"][name].update(values)
     found["all"]["children"] = {"gpu_hosts": {"hosts": {name: {} for name in found["all"]["hosts"]}}}

@@ -60,7 +60,7 @@ def test_a_fabric_that_never_completes_fails_the_health_check(fleet: tuple[HostT
     done = site(fleet, host)
     assert "GF773" in done.failures(host) and "In Progress" in done.failures(host)
     assert "GF773" in play("verify", fleet[1], limit=[host]).failures(host)
-    twin.set_scenario(host, {"failures": {}})
+    twin.set_scenario(host, {"failures": {"fabric": ""}})
     twin.run(host, "systemctl restart nvidia-fabricmanager")
     assert site(fleet, host).failures(host) == ""
 

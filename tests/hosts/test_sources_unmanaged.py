@@ -20,10 +20,9 @@ def test_nothing_is_added_and_the_missing_set_is_named(start_hosts: Start) -> No
     twin.run(prepared, "apt-get update -qq")
     twin.run(bare, "apt-get update -qq")
     wanted = inventory(twin, gpu_repo_manage=False, gpu_mirror_profile="")
-    twin.requests()
+    before = len(twin.requests())
     done = play("preflight", wanted)
-    asked = [request for request in twin.requests() if "Packages" in str(request) or ".pub" in str(request)]
-    assert asked == [], "preflight asks no repository by itself"
+    assert twin.requests()[before:] == [], "preflight asks nobody"
     message = done.failures(bare)
     assert "GF736" in message and "nvidia-open" in message and "nvidia-container-toolkit" in message
     assert done.failures(prepared) == ""

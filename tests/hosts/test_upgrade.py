@@ -228,7 +228,7 @@ def test_a_host_that_stays_unhealthy_stays_out_of_service(cluster: Cluster) -> N
 
 
 def test_rolling_back_all_hosts(cluster: Cluster) -> None:
-    cluster.hosts.set_scenario(cluster.names[1], {"ecc_errors": {}})
+    cluster.hosts.set_scenario(cluster.names[1], {"ecc_errors": {"0": {"uncorrected": 0}}})
     cluster.core.patch_node(cluster.names[1], {"spec": {"unschedulable": False, "taints": None}})
     done, watch = cluster.run("rollback", rollback_version=NEW)
     assert done.rc == 0, done.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,16 @@ def test_commands_say_when_they_change_something() -> None:
         if "ansible.builtin.command" in task:
             arguments = task["ansible.builtin.command"]
             assert "changed_when" in task or {"creates", "removes"} & set(arguments), (path.name, task["name"])
+
+
+def test_every_code_is_used_and_every_used_code_is_in_the_table() -> None:
+    plugins = ROOT / "collections/ansible_collections/gpufleet/hosts/plugins"
+    text = "".join(
+        path.read_text() for folder in ("plugin_utils", "action") for path in (plugins / folder).glob("*.py")
+    )
+    used = set(re.findall(r'"(GF7\d\d)"', text))
+    rows = yaml.safe_load((ROOT / "infra/catalog/host_findings.yaml").read_text())["findings"]
+    assert used == {row["code"] for row in rows}
 
 
 def test_packages_wait_for_the_lock_and_never_ask() -> None:

@@ -58,6 +58,8 @@ def chosen(devices: list[dict[str, Any]], **variables: Any) -> tuple[Any, ...]:
         ),
         # the vendor's default flavour changed with 560
         ([gpu("1eb8")], {"gpu_driver_branch": "550"}, (550, NEWEST, "proprietary", [])),
+        ([gpu("1eb8")], {"gpu_driver_branch": "555"}, (555, NEWEST, "proprietary", [])),
+        ([gpu("1eb8")], {"gpu_driver_branch": "560"}, (560, NEWEST, "open", [])),
         # malformed, contradicting, unknown, ended
         ([gpu("1eb8")], {"gpu_driver_branch": "535.104.05"}, (None, None, None, ["GF707"])),
         ([gpu("1eb8")], {"gpu_driver_version": "latest"}, (None, None, None, ["GF707"])),

@@ -36,10 +36,11 @@ options:
     description: What to decide about.
     type: str
     required: true
-    choices: [preflight, driver, fabric, toolkit, runtime_check, kernels, mig, health, facts, verify]
+    choices: [preflight, driver, fabric, toolkit, runtime_check, kernels, mig, health, facts, site, verify]
   before: {description: Effective configuration before a change (runtime_check)., type: str, default: ""}
   kernels: {description: Kernel packages before a change, for kernels., type: list, elements: str, default: []}
   exchange: {description: "Whether a loaded module can be exchanged, for driver.", type: bool, default: true}
+  smoke: {description: "Result of the smoke test, for facts.", type: dict, default: {}}
   healthy: {description: Whether the health check passed, for facts., type: bool, default: true}
 """
 
@@ -65,9 +66,15 @@ def _kernels(host: context.Context, arguments: dict[str, Any]) -> dict[str, Any]
 
 
 def _facts(host: context.Context, arguments: dict[str, Any]) -> dict[str, Any]:
-    healthy = bool(arguments.get("healthy", True))
+    smoke = dict(arguments.get("smoke") or {})
+    failed = int(smoke.get("rc", 0)) != 0
+    healthy = bool(arguments.get("healthy", True)) and not failed
+    words = f"exit status {smoke.get('rc')}: {smoke.get('stderr') or smoke.get('stdout') or smoke.get('msg') or ''}"[
+        :500
+    ]
     files = health.facts_file(host, healthy=healthy, check_mode=bool(arguments.get("check_mode")))
-    return {"problems": [], "files": files, "facts": health.facts(host, healthy=healthy)}
+    problems: Problems = [("GF785", {"what": words})] if failed else []
+    return {"problems": problems, "files": files, "facts": health.facts(host, healthy=healthy)}
 
 
 _SUBJECTS: dict[str, Callable[[context.Context, dict[str, Any]], dict[str, Any]]] = {
@@ -80,6 +87,7 @@ _SUBJECTS: dict[str, Callable[[context.Context, dict[str, Any]], dict[str, Any]]
     "mig": lambda host, _arguments: mig.plan_mig(host),
     "health": lambda host, _arguments: health.plan_health(host),
     "facts": _facts,
+    "site": lambda host, arguments: verify.site(host, check_mode=bool(arguments.get("check_mode"))),
     "verify": lambda host, _arguments: verify.verify(host),
 }
 
@@ -103,7 +111,10 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail("the host was not read; run the role gpu first")
         wanted = settings.settings_of(variables)
         # One call: the templar resolves nested variables of the inventory.
-        wanted = settings.overridden({name: self._templar.template(value) for name, value in wanted.items()})
+        wanted = {name: self._templar.template(value) for name, value in wanted.items()}
+        wanted, wrong = settings.checked(settings.overridden(wanted))
+        if wrong:
+            raise AnsibleActionFail("variables: " + "; ".join(wrong))
         host = context.Context(
             facts["gpu_probe"], wanted, catalog.catalog(str(wanted["gpu_catalog_dir"])), facts.get("gpu_resolved", {}),
             {"ansible_core": ansible.release.__version__},
@@ -116,7 +127,7 @@ class ActionModule(ActionBase):
         plan["errors"] = report.count(found, "error")
         plan["report"] = report.text(found)
         plan["changes"] = context.describe(plan)
-        plan["due"] = bool(plan["changes"] or plan.get("resolve") or plan.get("reboot"))
+        plan.setdefault("due", bool(plan["changes"] or plan.get("resolve") or plan.get("reboot")))
         plan["undo"] = context.undo(host, plan)
         plan["may_reboot"] = not host.in_use
         result: dict[str, Any] = {"changed": False, "plan": plan}

@@ -17,7 +17,8 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Read the host."""
         super().run(tmp, task_vars)
-        wanted = {name: self._templar.template(value) for name, value in settings.settings_of(task_vars or {}).items()}
+        given = settings.settings_of(task_vars or {})
+        wanted, _wrong = settings.checked({name: self._templar.template(value) for name, value in given.items()})
         tables = catalog.catalog(str(wanted["gpu_catalog_dir"]))
         rows = tables.rows("host_kernel", "kernel_log")
         arguments = {

@@ -14,6 +14,11 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DEFAULT = Path(__file__).resolve().parents[6] / "infra" / "catalog"
 
 
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file."""
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+
+
 class CatalogError(ValueError):
     """A table is missing: a defect of the installation, not of a host."""
 
@@ -31,7 +36,7 @@ class Catalog:
         if file not in self._files:
             path = self.directory / f"{file}.yaml"
             try:
-                self._files[file] = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER) or {}
+                self._files[file] = read_yaml(path) or {}
             except FileNotFoundError:
                 raise CatalogError(f"no table file {path}; set gpu_catalog_dir") from None
         if table not in self._files[file]:

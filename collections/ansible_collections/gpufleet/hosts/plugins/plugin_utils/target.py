@@ -8,8 +8,6 @@ from typing import Any
 from .catalog import Catalog, Row
 from .versions import BRANCH, VERSION, at_least, branch_of
 
-OPEN_DEFAULT_SINCE = 560  # vendor's default flavour (driver installation guide)
-
 
 @dataclass(frozen=True)
 class Gpu:
@@ -121,7 +119,9 @@ def _flavour(wanted: str, target: Target, row: Row, gpus: list[Gpu], tables: Cat
             target.problem("GF713", open=", ".join(only_open), proprietary=", ".join(only_proprietary))
             return None
         assert target.branch is not None
-        recent = offered == "open" or (offered == "both" and target.branch >= OPEN_DEFAULT_SINCE)
+        default = tables.row("driver-branches", "flavour_defaults", "flavour", "open")
+        since = default["from_branch"] if default else None  # the vendor's own default
+        recent = offered == "open" or (offered == "both" and since is not None and target.branch >= since)
         flavour = "open" if only_open else "proprietary" if only_proprietary else "open" if recent else "proprietary"
         target.chosen["flavour"] = "from the GPUs and the branch"
     wrong = only_proprietary if flavour == "open" else only_open

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import containerd, driver, fabric, health, mig, runtimes, sources, tomltext, toolkit
+from . import containerd, driver, fabric, health, mig, preflight, runtimes, sources, tomltext, toolkit
 from .context import Context, describe
+from .report import accept
 
 Problem = tuple[str, dict[str, Any]]
 
@@ -35,6 +36,25 @@ def verify(context: Context) -> dict[str, Any]:
     if reasons:
         problems.append(("GF778", {"reasons": "; ".join(reasons)}))
     return {"problems": problems, "facts": health.facts(context, healthy=not problems)}
+
+
+def site(context: Context, *, check_mode: bool) -> dict[str, Any]:
+    """What preflight says, and whether any role has anything to do or to report: `due`."""
+    settings = context.settings
+    found = accept(preflight.findings(context), settings["gpu_preflight_accept"])
+    plans = [
+        driver.plan_driver(context), fabric.plan_fabric(context, context.target), toolkit.plan_toolkit(context),
+        mig.plan_mig(context), health.plan_health(context),
+    ]  # fmt: skip
+    due = any(
+        describe(plan) or plan["problems"] or plan.get("resolve") or plan.get("reboot") or plan.get("apply")
+        or plan.get("hints") or plan.get("waiting") or plan.get("runfile")
+        for plan in plans
+    )  # fmt: skip
+    facts = settings["gpu_health_write_facts"] and health.facts_file(context, healthy=True, check_mode=check_mode)
+    errors = any(item["severity"] == "error" for item in found)
+    smoke = bool(settings["gpu_health_smoke_test"])
+    return {"findings": found, "due": bool(due or facts or errors or smoke or preflight.resolve_request(context))}
 
 
 def _unit(context: Context, unit: dict[str, Any]) -> dict[str, Any]:
