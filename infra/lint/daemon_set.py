@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 
 from infra.catalog import component
-from infra.config.diagnostics import Diagnostic
+from infra.config.diagnostics import Diagnostic, closest_match
 from infra.lint.config import Checked
 from infra.lint.document import Document, Kind, entries, get, pairs, text_at
 from infra.lint.gather import Gathered, plugin_enabled
 from infra.lint.pods import (
     Container,
     Mount,
+    config_file,
     config_mounts,
     containers,
     is_image,
@@ -21,13 +22,25 @@ from infra.lint.pods import (
     pod_spec,
     program,
     template_annotations,
+    told_virtual_gpus,
 )
-from infra.lint.selection import check_mounted_map
+from infra.lint.selection import by_operator, check_mounted_map
+from infra.plan.device_plugin.options import options
 from infra.plan.device_plugin.yaml11 import Item
 
+_NAME, _COMPONENT = "app.kubernetes.io/name", "app.kubernetes.io/component"
+#: Where objects that select pods say so.
+_SELECTOR_PATHS = {
+    "Service": ("spec", "selector"),
+    "PodDisruptionBudget": ("spec", "selector"),
+    "PodMonitor": ("spec", "selector"),
+    "NetworkPolicy": ("spec", "podSelector"),
+}
 _CRITICAL = "scheduler.alpha.kubernetes.io/critical-pod"
 _HASHED = re.compile(r"-(?=[0-9a-z]*[0-9])[0-9a-z]{6,}$")
-_CONFIG_FILE = ("CONFIG_FILE", "GFD_CONFIG_FILE")
+_SHELLS = ("sh", "bash", "ash", "dash")
+#: What every program built with the plugin's option parser takes.
+_HELP = ("help", "h", "version", "v")
 
 
 def check_daemon_set(document: Document, run: Gathered, checked: list[Checked]) -> Iterator[Diagnostic]:
@@ -37,6 +50,7 @@ def check_daemon_set(document: Document, run: Gathered, checked: list[Checked]) 
     if plugin is not None:
         yield from _configuration(document, plugin, run)
         yield from _version(document, plugin)
+        yield from _options(document, plugin)
         yield from _mps(document, plugin, run, checked)
     if "discovery" in running:
         yield from _discovery(document, running["discovery"], checked)
@@ -46,23 +60,10 @@ def check_daemon_set(document: Document, run: Gathered, checked: list[Checked]) 
         yield from _exporter(document, checked)
 
 
-def _config_file(container: Container) -> tuple[str, Item, tuple[str | int, ...]] | None:
-    flags = container.flags()
-    if flags.get("--config-file"):
-        return flags["--config-file"], container.item, (*container.path, "args")
-    for name in _CONFIG_FILE:
-        entry = container.env_item(name)
-        if entry is not None:
-            value = get(entry[0], "value")
-            if value is not None and isinstance(value.value, str) and value.value:
-                return value.value, value, (*entry[1], "value")
-    return None
-
-
 def _configuration(document: Document, plugin: Container, run: Gathered) -> Iterator[Diagnostic]:
     yield from _from_env(document, plugin, run)
     mounts = [m for m in config_mounts(document, plugin) if _may_hold_config(m, run)]
-    chosen = _config_file(plugin)
+    chosen = config_file(plugin)
     for mount in mounts:
         where = _volume_path(document, mount)
         yield from check_mounted_map(document, mount.config_map, mount.volume, where, run)
@@ -82,7 +83,7 @@ def _configuration(document: Document, plugin: Container, run: Gathered) -> Iter
     if inside is not None:
         yield from _key(document, inside, file, item, path, run)
     elif not any(file == p or file.startswith(p + "/") for p in other_mounts(plugin) if p):
-        why = "The plugin exits when the file that CONFIG_FILE names does not exist."
+        why = "The plugin exits when the file that CONFIG_FILE or --config-file names does not exist."
         allowed = [_expected(m, run) for m in mounts]
         yield document.found("GF542", path, item, value=file, why=why, allowed=allowed)
 
@@ -183,6 +184,29 @@ def _version(document: Document, plugin: Container) -> Iterator[Diagnostic]:
         yield document.found("GF563", (*plugin.path, "image"), get(plugin.item, "image"), value=tag, known=known)
 
 
+def _options(document: Document, plugin: Container) -> Iterator[Diagnostic]:
+    """Options that the plugin does not have. A shell's command line is left alone: other programs may stand in it."""
+    command = entries(plugin.item, "command")
+    first = command[0].value if command else ""
+    if isinstance(first, str) and first.rpartition("/")[2] in _SHELLS:
+        return
+    known = [flag for option in options() for flag in option.flags]
+    for part in ("command", "args"):
+        for i, item in enumerate(entries(plugin.item, part)):
+            word = item.value if isinstance(item.value, str) else ""
+            name = word.lstrip("-").partition("=")[0]
+            if word.startswith("-") and name and name not in (*known, *_HELP):
+                near = closest_match(name, known)
+                yield document.found(
+                    "GF567",
+                    (*plugin.path, part, i),
+                    item,
+                    value=word,
+                    closest=near and f"--{near}",
+                    allowed=() if near else [f"--{flag}" for flag in known],
+                )
+
+
 def _mps(document: Document, plugin: Container, run: Gathered, checked: list[Checked]) -> Iterator[Diagnostic]:
     """NV-07: sharing.mps with a manifest that brings no control daemon."""
     maps = {m.config_map for m in config_mounts(document, plugin)}
@@ -196,7 +220,7 @@ def _mps(document: Document, plugin: Container, run: Gathered, checked: list[Che
 def _discovery(document: Document, container: Container, checked: list[Checked]) -> Iterator[Diagnostic]:
     """NV-13: feature discovery without the plugin's configuration."""
     shared = any(c.prediction.strategy in ("time-slicing", "mps") for c in checked)
-    if shared and _config_file(container) is None:
+    if shared and config_file(container) is None:
         yield document.found("GF546", container.path, container.item)
 
 
@@ -216,7 +240,7 @@ def _old_sample(document: Document) -> Iterator[Diagnostic]:
 def _exporter(document: Document, checked: list[Checked]) -> Iterator[Diagnostic]:
     shared = any(c.prediction.strategy in ("time-slicing", "mps") for c in checked)
     for container in containers(document):
-        told = container.env_item("KUBERNETES_VIRTUAL_GPUS") or "--kubernetes-virtual-gpus" in container.flags()
+        told = told_virtual_gpus(entries(container.item, "env"), container.shell_words)
         if is_image(container.image, "exporter") and shared and not told:
             yield document.found("GF556", (*container.path, "env"), container.item)
 
@@ -228,7 +252,7 @@ def check_registrars(run: Gathered) -> Iterator[Diagnostic]:
     operators = [d for d in run.of(Kind.OPERATOR_VALUES) if plugin_enabled(d.root)]
     operators += [d for d in run.of(Kind.CLUSTER_POLICY) if plugin_enabled(get(d.root, "spec"))]
     charts = [d for d in run.of(Kind.CHART_VALUES) if plugin_enabled(d.root)]
-    others = [*sets, *charts]
+    others = [*(d for d in sets if not by_operator(d)), *charts]
     for document in others:
         for other in operators[:1]:
             yield document.found("GF545", (), document.root, value=_title(document), other=_title(other))
@@ -238,7 +262,7 @@ def check_registrars(run: Gathered) -> Iterator[Diagnostic]:
         if other is not document:
             yield document.found("GF545", ("metadata", "name"), value=_title(document), other=_title(other))
     for document in hami:
-        if operators or others:
+        if operators or sets or charts:
             yield document.found("GF555", ("metadata", "name"))
     managers = [d for d in run.of(Kind.OPERATOR_VALUES) if not plugin_enabled(d.root) and _mig_manager(d)]
     for document in others if managers else ():
@@ -282,9 +306,17 @@ def _selectors(run: Gathered) -> Iterator[Diagnostic]:
             if other.name != document.name:
                 yield document.found("GF564", path, value=document.name, other=other.name)
     for document in run.of(Kind.SELECTOR):
-        budget = document.api_kind == "PodDisruptionBudget"
-        where = ("spec", "selector", "matchLabels") if budget else ("spec", "selector")
-        labels = pairs(document.root, *where)
-        name = text_at(get(document.root, *where), "app.kubernetes.io/name")
-        if name == "nvidia-device-plugin" and "app.kubernetes.io/component" not in labels:
+        where = _SELECTOR_PATHS[document.api_kind]
+        asked = _asked_labels(get(document.root, *where), plain=document.api_kind == "Service")
+        if asked.get(_NAME) == ["nvidia-device-plugin"] and _COMPONENT not in asked:
             yield document.found("GF565", where, kind=document.api_kind)
+
+
+def _asked_labels(selector: Item | None, *, plain: bool) -> dict[str, list[object]]:
+    """Label -> values that a selector lets through; a Service's selector is a plain map."""
+    labels = pairs(selector) if plain else pairs(selector, "matchLabels")
+    found: dict[str, list[object]] = {key: [item.value] for key, item in labels.items()}
+    for term in () if plain else entries(selector, "matchExpressions"):
+        if text_at(term, "operator") == "In":
+            found[text_at(term, "key")] = [v.value for v in entries(term, "values")]
+    return found

@@ -28,7 +28,7 @@ class Kind(StrEnum):
     DAEMON_SET = "DaemonSet"
     WORKLOAD = "workload"
     NODE = "Node"
-    SELECTOR = "Service or PodDisruptionBudget"
+    SELECTOR = "object that selects pods"
     OTHER = "other object"
     UNKNOWN = "unknown"
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from infra.config.source import PathParts
 from infra.lint.config import ConfigText
 from infra.lint.document import Document, Kind, get, pairs, text_at, truth
-from infra.lint.pods import Container, config_mounts, containers, program
+from infra.lint.pods import Container, Mount, config_file, config_mounts, containers, program
 from infra.lint.recognise import text_is_config
 from infra.lint.tables import table
 from infra.plan.device_plugin.options import options
@@ -41,6 +41,8 @@ class Reader:
     env: Mapping[str, str]
     flags: Mapping[str, str] = field(default_factory=dict)
     container: Container | None = None
+    file: str | None = None
+    """The one key that is read; None: any of them, by default or node label."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,8 @@ class Gathered:
 
 def gather(documents: list[Document], env: Mapping[str, str]) -> Gathered:
     """Finds configurations and their readers. `env` is what the user says of the plugin's environment; it wins."""
-    key_sets = [k for d in documents for k in _key_sets(d)]
     readers = [r for d in documents for r in _readers(d)]
+    key_sets = [_all_read(k, readers) for d in documents for k in _key_sets(d)]
     by_name: dict[str, list[KeySet]] = {}
     for keys in key_sets:
         by_name.setdefault(keys.name, []).append(keys)
@@ -106,6 +108,17 @@ def gather(documents: list[Document], env: Mapping[str, str]) -> Gathered:
         with_configs=tuple(k for k in key_sets if k.configs),
         programs=frozenset(program(c) for d in documents for c in containers(d)),
     )
+
+
+def _all_read(keys: KeySet, readers: list[Reader]) -> KeySet:
+    """What somebody reads as a configuration is one, whatever stands in it: every key that config-manager may choose,
+    the one key that CONFIG_FILE names."""
+    texts = {k for k, v in keys.keys.items() if isinstance(v.value, str)}
+    read = texts if keys.document.kind is not Kind.CONFIG_MAP else set()
+    for reader in readers:
+        if keys.name and reader.config_map == keys.name and keys.document.kind is Kind.CONFIG_MAP:
+            read = read | (texts if reader.file is None else texts & {reader.file})
+    return replace(keys, configs=tuple(k for k in keys.keys if k in read or k in keys.configs))
 
 
 def _key_set(document: Document, name: str, namespace: str, *path: str) -> KeySet | None:
@@ -186,10 +199,25 @@ def _readers(document: Document) -> Iterator[Reader]:
             if program(container) != "plugin":
                 continue
             env, flags = plugin_environment(container)
-            names = [m.config_map for m in config_mounts(document, container)] or [_of_manager(document)]
-            for name in names:
-                path = container.path
-                yield Reader(document, document.kind, name, document.namespace, path, env, flags, container)
+            reader = Reader(document, document.kind, "", document.namespace, container.path, env, flags, container)
+            mounts = config_mounts(document, container)
+            managed = _of_manager(document)
+            for mount in mounts:
+                if mount.config_map != managed:
+                    yield replace(reader, config_map=mount.config_map, file=_file(container, mount))
+            if managed or not mounts:
+                yield replace(reader, config_map=managed)
+
+
+def _file(container: Container, mount: Mount) -> str:
+    """The key below a mount that the plugin is told to read, or an empty text."""
+    told = config_file(container)
+    if told is None:
+        return ""
+    if mount.sub_path:
+        return mount.sub_path if told[0] == mount.mount_path else ""
+    inside = told[0].removeprefix(mount.mount_path + "/") if told[0].startswith(mount.mount_path + "/") else ""
+    return mount.items.get(inside, "" if mount.items else inside)
 
 
 def _of_manager(document: Document) -> str:

@@ -72,9 +72,13 @@ def name_is_possible(resource: str) -> bool:
         return True
     if name.startswith("mig-"):
         profile = name.removeprefix("mig-")
+        if "c." in profile:  # a part of an instance's compute slices: no resource of the plugin
+            return False
         head, dot, rest = profile.partition("gb")
         return profile_is_valid(profile) or (
             bool(dot) and profile_is_valid(f"{head}gb+{rest.lstrip('.')}" if rest else profile)
         )
+    if name.lower() == "gpu" or (name.lower().startswith("mig") and "_" not in name):
+        return False  # the plugin writes small letters
     # KubeVirt and vGPU names carry capitals or underscores (GA102GL_A10); network and hook resources other words.
     return name != name.lower() or "_" in name or not (name.startswith(("gpu", "mig", "cuda")) or name.endswith("gpu"))

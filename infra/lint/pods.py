@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from infra.config.source import PathParts
@@ -51,18 +52,37 @@ class Container:
                 return entry, (*self.path, "env", i)
         return None
 
+    @property
+    def shell_words(self) -> list[str]:
+        """Command and arguments; a text with blanks is a command line for a shell and counts as its words."""
+        return [part for word in self.words for part in _words(word)]
+
     def flags(self) -> dict[str, str]:
-        """Long options: `--a=b`, `--a b`, and bare `--a` as an empty text."""
+        """Options: `--a=b`, `--a b`, bare `--a` as an empty text; Go programs take `-a` for the same."""
         found: dict[str, str] = {}
-        words = self.words
+        words = self.shell_words
         for i, word in enumerate(words):
-            if not word.startswith("--") or len(word) == 2:
+            if not word.startswith("-") or len(word.lstrip("-")) < 2:
                 continue
             name, equals, value = word.partition("=")
             if not equals and i + 1 < len(words) and not words[i + 1].startswith("-"):
                 value = words[i + 1]
-            found[name] = value
+            found[f"--{name.lstrip('-')}"] = value
         return found
+
+    def assigned(self, name: str) -> str:
+        """The value that a command line for a shell gives a variable (`NAME=value program`), or an empty text."""
+        start = f"{name}="
+        return next((w.removeprefix(start) for w in self.shell_words if w.startswith(start)), "")
+
+
+def _words(text: str) -> list[str]:
+    if not any(letter.isspace() for letter in text):
+        return [text]
+    try:
+        return shlex.split(text, comments=True)
+    except ValueError:  # a quote that is not closed
+        return text.split()
 
 
 def pod_path(document: Document) -> tuple[str, ...] | None:
@@ -101,6 +121,31 @@ def program(container: Container) -> str:
     if "mps-control-daemon" in words:
         return "mps"
     return "config-manager" if "config-manager" in words else "plugin"
+
+
+def config_file(container: Container) -> tuple[str, Item, PathParts] | None:
+    """The configuration file that a plugin or feature discovery is told to read, with the place that says so."""
+    word = container.flags().get("--config-file") or container.assigned("CONFIG_FILE")
+    if word:
+        return word, container.item, (*container.path, "args")
+    for name in ("CONFIG_FILE", "GFD_CONFIG_FILE"):
+        entry = container.env_item(name)
+        value = get(entry[0], "value") if entry is not None else None
+        if entry is not None and value is not None and isinstance(value.value, str) and value.value:
+            return value.value, value, (*entry[1], "value")
+    return None
+
+
+_VIRTUAL = "KUBERNETES_VIRTUAL_GPUS"
+
+
+def told_virtual_gpus(env: Iterable[Item], words: Iterable[str]) -> bool:
+    """Whether dcgm-exporter, with this environment and these arguments, knows of shared GPUs."""
+    for entry in env:
+        value = get(entry, "value")
+        if text_at(entry, "name") == _VIRTUAL:
+            return value is None or str(value.value).lower() in ("true", "1", "t")
+    return any(w in ("--kubernetes-virtual-gpus", "--kubernetes-virtual-gpus=true") for w in words)
 
 
 @dataclass(frozen=True)

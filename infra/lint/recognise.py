@@ -31,6 +31,8 @@ _KINDS = {
     "Node": Kind.NODE,
     "Service": Kind.SELECTOR,
     "PodDisruptionBudget": Kind.SELECTOR,
+    "PodMonitor": Kind.SELECTOR,
+    "NetworkPolicy": Kind.SELECTOR,
 }
 #: Names under which --as forces a kind.
 FORCED = {

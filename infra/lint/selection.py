@@ -7,14 +7,16 @@ from collections.abc import Iterator
 
 from infra.catalog import gpu_model
 from infra.config.diagnostics import Diagnostic, closest_match
-from infra.lint.document import Document, Kind, get, pairs, text_at
+from infra.lint.document import Document, Kind, entries, get, pairs, text_at
 from infra.lint.gather import Gathered, KeySet, Reader
-from infra.lint.pods import pod_path
-from infra.lint.recognise import text_is_config
+from infra.lint.pods import containers, is_image, pod_path
+from infra.lint.recognise import looks_like_config, text_is_config
 from infra.plan.device_plugin.yaml11 import Item, YamlError, read
 
 LABEL = "nvidia.com/device-plugin.config"
 _UNSET = "default"
+#: Namespaces in which nobody installs the operator.
+_NOT_THE_OPERATORS = ("default", "kube-system", "kube-public")
 #: More names than a reader would look through are not listed.
 _MANY = 20
 #: Keys that people name after GPUs, also those that the catalogue does not have.
@@ -27,7 +29,8 @@ def check_selection(run: Gathered) -> Iterator[Diagnostic]:
     """Everything about names that must agree between documents."""
     selected = _selected(run)
     for keys in run.key_sets:
-        if keys.configs or keys.document.kind is not Kind.CONFIG_MAP:
+        meant = any(looks_like_config(item) for item in keys.keys.values())  # written as a map instead of a text
+        if keys.configs or meant or keys.document.kind is not Kind.CONFIG_MAP:
             yield from _key_set(keys)
             yield from _model_names(keys, selected)
     for reader in run.readers:
@@ -81,11 +84,37 @@ def _reader(reader: Reader, run: Gathered) -> Iterator[Diagnostic]:
         same = _maps(run, reader.config_map)
         if same:
             keys = keys or same[0]
+            yield from _operator_namespace(reader, same, name, run)
         elif keys is None and run.config_maps:
             yield from _missing(reader, name, (*path, "name"), run)
     default = get(root, *path, "default") if reader.container is None else None
     if default is not None and isinstance(default.value, str) and default.value and keys is not None:
         yield from _default(reader, default, keys)
+
+
+def by_operator(document: Document) -> bool:
+    """An object that the GPU Operator made from its ClusterPolicy."""
+    owners = entries(document.root, "metadata", "ownerReferences")
+    return any(text_at(o, "kind") == "ClusterPolicy" for o in owners)
+
+
+def _operator_namespace(reader: Reader, same: list[KeySet], name: Item | None, run: Gathered) -> Iterator[Diagnostic]:
+    """The operator's pods mount ConfigMaps of its own namespace; where that is, its other objects tell."""
+    if reader.kind not in (Kind.OPERATOR_VALUES, Kind.CLUSTER_POLICY):
+        return
+    homes = [d.namespace for d in run.documents if d.namespace and (by_operator(d) or _runs_operator(d))]
+    homes = homes or [reader.document.namespace]  # of a cluster-wide object it says nothing, but people write it
+    there = [k.namespace for k in same]
+    path = (*reader.path, "name")
+    if homes[0]:
+        if all(there) and not set(there) & set(homes):
+            yield reader.document.found("GF531", path, name, value=reader.config_map, here=homes[0], there=there[0])
+    elif all(t in _NOT_THE_OPERATORS for t in there):
+        yield reader.document.found("GF553", path, name, value=reader.config_map, there=there[0])
+
+
+def _runs_operator(document: Document) -> bool:
+    return any(is_image(c.image, "operator") and not c.init for c in containers(document))
 
 
 def _default(reader: Reader, default: Item, keys: KeySet) -> Iterator[Diagnostic]:

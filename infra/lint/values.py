@@ -8,8 +8,9 @@ from typing import Any
 from infra.catalog import DriverVersion, driver_version
 from infra.config.diagnostics import Diagnostic, closest_match
 from infra.lint.config import Checked
-from infra.lint.document import Document, Kind, entries, get, pairs, text_at, truth
+from infra.lint.document import Document, Kind, entries, get, pairs, text_at, texts, truth
 from infra.lint.gather import Gathered, plugin_enabled
+from infra.lint.pods import told_virtual_gpus
 from infra.lint.tables import table
 from infra.plan.device_plugin.yaml11 import Item
 
@@ -102,10 +103,12 @@ def _release(document: Document) -> DriverVersion | None:
 def _created_config(document: Document) -> Iterator[Diagnostic]:
     """NV-08, NV-02: a ConfigMap that the chart creates needs a name and data; its default is the name of a key."""
     create = get(document.root, *_CONFIG, "create")
-    if create is not None and create.value is True:
+    if create is not None and create.value:  # a template takes any text for true, "false" too
         missing = [k for k in ("name", "data") if not getattr(get(document.root, *_CONFIG, k), "value", None)]
         if missing:
             yield document.found("GF535", (*_CONFIG, "create"), create, what=" and ".join(missing))
+    elif pairs(document.root, *_CONFIG, "data"):
+        yield document.found("GF559", (*_CONFIG, "data"))
 
 
 def _switched_off(
@@ -120,8 +123,8 @@ def _exporter(document: Document, run: Gathered, checked: list[Checked]) -> Iter
     """NV-48 and NV-49: the exporter follows sharing, and its labels stay as they are."""
     shared = any(c.prediction.strategy in ("time-slicing", "mps") for c in checked)
     if shared and truth(document.root, "dcgmExporter", "enabled") is not False:
-        names = [text_at(e, "name") for e in entries(document.root, "dcgmExporter", "env")]
-        if "KUBERNETES_VIRTUAL_GPUS" not in names:
+        words = texts(get(document.root, "dcgmExporter", "args"))
+        if not told_virtual_gpus(entries(document.root, "dcgmExporter", "env"), words):
             yield document.found("GF556", ("dcgmExporter", "env"), get(document.root, "dcgmExporter"))
     honor = get(document.root, "dcgmExporter", "serviceMonitor", "honorLabels")
     if honor is not None and honor.value is False:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Protocol
 
 from infra.config.diagnostics import Diagnostic, closest_match
@@ -24,16 +26,28 @@ class Taint(Protocol):
     def effect(self) -> str: ...
 
 
-_WHOLE = re.compile(r"\d+")
+_QUANTITY = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(m|k|M|G|Ki|Mi|Gi|[eE][+-]?\d{1,2})?")
+_FACTORS: dict[str, Fraction | int] = {
+    "": 1,
+    "m": Fraction(1, 1000),
+    "k": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+}
+#: `gpu`, `nvidia/gpu`, `nvidia-gpu`, `nvidia.com.gpu`, and the name of Kubernetes 1.6 to 1.10.
+_MISTYPED = re.compile(r"(?i)(nvidia[-._/]?)?gpus?|nvidia\.com?[-._]gpus?|alpha\.kubernetes\.io/nvidia-gpu")
 GPU = _TAINT = "nvidia.com/gpu"
 
 
 def requests(container: Container) -> dict[str, Item]:
-    """GPU resources of a container; limits count before requests."""
+    """GPU resources of a container; limits count before requests, and 0 of a resource is no request."""
     found: dict[str, Item] = {}
     for part in ("requests", "limits"):
         found |= {k: v for k, v in pairs(container.item, "resources", part).items() if k.startswith(PREFIX)}
-    return found
+    return {k: v for k, v in found.items() if count(v) != 0}
 
 
 def gpu_requests(document: Document) -> dict[str, Item]:
@@ -45,15 +59,19 @@ def gpu_requests(document: Document) -> dict[str, Item]:
 
 
 def count(item: Item) -> int | None:
-    """A quantity as a whole number, or None where it is none."""
+    """A quantity (`2`, `"2"`, `2000m`, `1k`) as a whole number, or None where it is none."""
     value = item.value
-    if isinstance(value, bool) or value is None:
-        return None
     if isinstance(value, float):
-        return int(value) if value == int(value) else None
+        return int(value) if math.isfinite(value) and value == int(value) else None
     if isinstance(value, int):
-        return value
-    return int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) and len(value) < 10 else None
+        return None if isinstance(value, bool) else value
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) and len(value) < 20 else None
+    if match is None:
+        return None
+    unit = match[3] or ""
+    factor: Fraction | int = _FACTORS[unit] if unit in _FACTORS else Fraction(10) ** int(unit[1:])
+    number = Fraction(f"{match[1]}{match[2]}") * factor
+    return int(number) if number.denominator == 1 else None
 
 
 def check_workload(document: Document, offers: Offers) -> Iterator[Diagnostic]:
@@ -63,6 +81,7 @@ def check_workload(document: Document, offers: Offers) -> Iterator[Diagnostic]:
     for container in containers(document):
         asked = requests(container)
         yield from _container(document, container, asked, offers)
+        yield from _mistyped(document, container)
         yield from _visible(document, container, asked)
     spec, path = pod_spec(document), pod_path(document) or ()
     asked = gpu_requests(document)
@@ -97,6 +116,16 @@ def _container(
     if len(mig) > 1 or total > 1:
         value = ", ".join(f"{count(asked[r]) or '?'} x {r}" for r in mig)
         yield document.found("GF606", (*container.path, "resources"), asked[mig[0]], value=value)
+
+
+def _mistyped(document: Document, container: Container) -> Iterator[Diagnostic]:
+    """Names that mean a GPU and lack NVIDIA's prefix; other vendors' names have prefixes of their own."""
+    limits = pairs(container.item, "resources", "limits")
+    for part in ("limits", "requests"):
+        for resource, item in pairs(container.item, "resources", part).items():
+            if _MISTYPED.fullmatch(resource) and (part == "limits" or resource not in limits):
+                path = (*container.path, "resources", part, resource)
+                yield document.found("GF602", path, item, value=resource, closest=GPU)
 
 
 def _name(
@@ -186,14 +215,27 @@ def _tolerated(spec: Item | None, taint: Taint) -> bool:
 
 
 def _product(document: Document, offers: Offers) -> Iterator[Diagnostic]:
-    """A selector on the product label that sharing has changed."""
-    label = "nvidia.com/gpu.product"
-    item = pairs(pod_spec(document), "nodeSelector").get(label)
-    if item is None or not isinstance(item.value, str) or item.value in offers.products:
-        return
-    product = f"{item.value}-SHARED"
-    certain = product in offers.products
-    unnamed = not offers.products and GPU in offers.shares and not item.value.endswith("-SHARED")
-    if certain or unnamed:
-        path = (*(pod_path(document) or ()), "nodeSelector", label)
-        yield document.found("GF619", path, item, value=item.value, product=product)
+    """A selector, or a required affinity, on the product label that sharing has changed."""
+    for path, items in _products_asked(document):
+        values = [item.value for item in items if isinstance(item.value, str)]
+        if not values or set(values) & offers.products:
+            continue
+        changed = [v for v in values if f"{v}-SHARED" in offers.products]
+        unnamed = not offers.products and GPU in offers.shares and not any(v.endswith("-SHARED") for v in values)
+        if changed or unnamed:
+            value = (changed or values)[0]
+            yield document.found("GF619", path, items[0], value=value, product=f"{value}-SHARED")
+
+
+def _products_asked(document: Document) -> Iterator[tuple[tuple[str | int, ...], list[Item]]]:
+    """Places of a pod that ask for products, each with the products that will do."""
+    label, spec, path = "nvidia.com/gpu.product", pod_spec(document), pod_path(document) or ()
+    item = pairs(spec, "nodeSelector").get(label)
+    if item is not None:
+        yield (*path, "nodeSelector", label), [item]
+    where = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    terms = entries(spec, *where)
+    for i, term in enumerate(terms if len(terms) == 1 else ()):  # of several terms one is enough
+        for j, wanted in enumerate(entries(term, "matchExpressions")):
+            if text_at(wanted, "key") == label and text_at(wanted, "operator") == "In" and entries(wanted, "values"):
+                yield (*path, *where, i, "matchExpressions", j, "values"), entries(wanted, "values")

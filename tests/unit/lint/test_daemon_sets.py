@@ -198,3 +198,69 @@ def test_taints_of_the_nodes() -> None:
     assert codes(daemon_set(extra="tolerations: [{operator: Exists}]\n"), taints=taints) == []
     wrong = daemon_set(extra="tolerations: [{key: sku, value: cpu}]\n")
     assert codes(wrong, taints=taints) == ["GF620"]
+
+
+def test_a_shell_command_line_counts_as_its_words() -> None:
+    for command in (
+        "[sh, -c, 'exec nvidia-device-plugin --config-file /config/any']",
+        '[/bin/bash, -c, "CONFIG_FILE=/config/any nvidia-device-plugin"]',
+    ):
+        assert told(daemon_set(f"command: {command}\n" + MOUNT, VOLUME), config_map(GPU4)) == []
+    wrong = daemon_set("command: [sh, -c, 'nvidia-device-plugin --config-file /config/other']\n" + MOUNT, VOLUME)
+    assert one("GF532", wrong, config_map(GPU4)).value == "other"
+    assert one("GF541", daemon_set('command: [sh, -c, "echo \'x"]\n' + MOUNT, VOLUME), config_map(GPU4)).line == 12
+
+
+@pytest.mark.parametrize("part", ["args", "command"])
+def test_options_that_the_plugin_does_not_have(part: str) -> None:
+    found = one("GF567", daemon_set(f"{part}: [--mig-stratgy=single]\n"))
+    assert (found.value, found.closest) == ("--mig-stratgy=single", "--mig-strategy")
+    assert found.path == f"spec.template.spec.containers[0].{part}[0]"
+    assert one("GF567", daemon_set(f"{part}: [--config-map=ts]\n")).value == "--config-map=ts"
+    good = "[--nvidia-driver-root=/, -mig-strategy, none, --device-list-strategy=envvar,cdi-cri, --version]"
+    assert "GF567" not in codes(daemon_set(f"{part}: {good}\n"))
+    assert "GF567" not in codes(daemon_set("command: [/bin/sh, -c, 'sleep --x 5']\n"))
+
+
+OWNED = "metadata: {name: plugin, namespace: gpu, ownerReferences: [{kind: ClusterPolicy, name: c}]}"
+POLICY = "apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: c}\nspec: {devicePlugin: {enabled: true}}\n"
+
+
+def test_the_operators_own_daemon_set_is_no_second_installation() -> None:
+    by_hand = daemon_set(env("/config/any") + MOUNT, VOLUME)
+    owned = by_hand.replace("metadata: {name: plugin, namespace: gpu}", OWNED)
+    assert OWNED in owned
+    assert "GF545" not in codes(POLICY, owned, config_map(GPU4))
+    assert one("GF545", POLICY, by_hand, config_map(GPU4)).value == "DaemonSet plugin (f1.yaml)"
+    assert "GF545" in codes(owned, by_hand.replace("name: plugin,", "name: other,"), config_map(GPU4))
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "kind: PodMonitor\nspec: {selector: {matchLabels: {app.kubernetes.io/name: nvidia-device-plugin}}}\n",
+        "kind: NetworkPolicy\nspec: {podSelector: {matchLabels: {app.kubernetes.io/name: nvidia-device-plugin}}}\n",
+        "kind: PodDisruptionBudget\nspec: {selector: {matchExpressions: [{key: app.kubernetes.io/name, operator: In,"
+        " values: [nvidia-device-plugin]}]}}\n",
+    ],
+)
+def test_every_kind_of_selector_on_the_charts_labels(selector: str) -> None:
+    assert "GF565" in codes("apiVersion: x/v1\nmetadata: {name: s}\n" + selector)
+    assert "GF565" not in codes("apiVersion: x/v1\nmetadata: {name: s}\n" + selector.replace("-plugin", "-other"))
+    narrow = selector.replace("{app.kubernetes.io/name:", "{app.kubernetes.io/component: gfd, app.kubernetes.io/name:")
+    assert narrow == selector or "GF565" not in codes("apiVersion: x/v1\nmetadata: {name: s}\n" + narrow)
+
+
+@pytest.mark.parametrize(
+    ("container", "told_of_shares"),
+    [
+        ("env: [{name: KUBERNETES_VIRTUAL_GPUS, value: 'true'}]\n", True),
+        ("env: [{name: KUBERNETES_VIRTUAL_GPUS, value: 'false'}]\n", False),
+        ("args: [--kubernetes-virtual-gpus]\n", True),
+        ("args: [--kubernetes-virtual-gpus=false]\n", False),
+        ("command: [sh, -c, 'dcgm-exporter --kubernetes-virtual-gpus']\n", True),
+    ],
+)
+def test_the_exporter_is_told_of_shares_by_a_true_value(container: str, told_of_shares: bool) -> None:
+    exporter = daemon_set(container, image="nvcr.io/nvidia/k8s/dcgm-exporter:4", name="exporter")
+    assert ("GF556" not in codes(exporter, config_map(GPU4))) is told_of_shares

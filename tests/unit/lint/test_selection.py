@@ -1,5 +1,7 @@
 """Names, namespaces, keys, defaults, labels: which configuration is used where."""
 
+import textwrap
+
 from tests.unit.lint.told import GPU4, codes, config_map, d, one, told
 
 OPERATOR = "devicePlugin:\n  config:\n    name: {name}\n    default: {default}\n"
@@ -101,3 +103,61 @@ def test_a_reader_with_a_mistyped_name_still_lends_its_environment() -> None:
 def test_nothing_else_is_made_of_other_config_maps() -> None:
     other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata:\n  key: value\n  n: '1'\n"
     assert told(other) == []
+
+
+POLICY = d("""
+    apiVersion: nvidia.com/v1
+    kind: ClusterPolicy
+    metadata: {name: c}
+    spec: {devicePlugin: {config: {name: ts, default: any}}}
+""")
+OPERAND = d("""
+    apiVersion: apps/v1
+    kind: DaemonSet
+    metadata: {name: x, namespace: gpu-operator, ownerReferences: [{kind: ClusterPolicy, name: c}]}
+    spec: {template: {spec: {containers: []}}}
+""")
+OPERATOR_POD = d("""
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: gpu-operator, namespace: gpu-operator}
+    spec: {template: {spec: {containers: [{name: c, image: "nvcr.io/nvidia/gpu-operator:v26.7.0"}]}}}
+""")
+
+
+def test_the_operator_reads_config_maps_of_its_own_namespace() -> None:
+    here, there = (config_map(GPU4, namespace=n) for n in ("gpu-operator", "default"))
+    for sign in (OPERAND, OPERATOR_POD):
+        found = one("GF531", POLICY, there, sign)
+        assert (found.path, found.value) == ("spec.devicePlugin.config.name", "ts")
+        assert "default, this needs it in gpu-operator" in found.message
+        assert not {"GF531", "GF553"} & set(codes(POLICY, here, sign))
+        assert not {"GF531", "GF553"} & set(codes(POLICY, here, there, sign))
+    named = POLICY.replace("{name: c}", "{name: c, namespace: gpu-operator}")
+    assert one("GF531", named, there).line == 4
+
+
+def test_an_unlikely_namespace_of_the_operators_config_map() -> None:
+    assert "is in the namespace default" in one("GF553", POLICY, config_map(GPU4, namespace="default")).message
+    assert one("GF553", OPERATOR.format(name="ts", default="any"), config_map(GPU4, namespace="kube-system"))
+    assert "GF553" not in codes(POLICY, config_map(GPU4, namespace="gpu"))
+    unsaid = config_map(GPU4).replace("  namespace: gpu\n", "")
+    assert not {"GF531", "GF553"} & set(codes(POLICY, unsaid, OPERAND))
+
+
+def test_what_the_operator_reads_is_a_configuration_whatever_it_says() -> None:
+    odd = config_map("replica: 4\n")
+    assert codes(odd) == []  # nobody is known to read it
+    assert one("GF513", POLICY, odd, OPERAND).path == "data.any.replica"
+    other = config_map("replica: 4\n", name="other")
+    assert "GF513" not in codes(POLICY, other, OPERAND)
+    assert one("GF510", "config: {map: {a: hello}}\ngfd: {enabled: true}\n").path == "config.map.a"
+    values = "devicePlugin: {config: {create: true, name: x, default: a, data: {a: 'foo: 1'}}}\n"
+    assert one("GF513", values).path == "devicePlugin.config.data.a.foo"
+
+
+def test_a_configuration_that_is_a_map_and_no_text() -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ts}\ndata:\n  any:\n"
+    found = one("GF539", text + textwrap.indent(GPU4, "    "))
+    assert (found.path, found.line) == ("data.any", 5)
+    assert codes(text + "    color: blue\n") == []  # of no concern here

@@ -140,3 +140,29 @@ def test_operands_that_tolerate_only_what_the_policy_passes_on() -> None:
     values = "sandboxWorkloads: {enabled: true}\ndaemonsets: {tolerations: []}\n"
     assert codes(values) == ["GF566"]
     assert codes(values.replace("daemonsets: {tolerations: []}\n", "mig: {strategy: single}\n")) == []  # the default
+
+
+def test_any_text_of_create_is_true_for_a_template() -> None:
+    for word in ('"true"', '"false"', "yes"):
+        found = one("GF535", f"devicePlugin: {{config: {{create: {word}, name: ts, data: {{}}}}}}\n")
+        assert "needs data" in found.message
+    assert "GF535" not in codes("devicePlugin: {config: {create: false, name: ts, default: a}}\n")
+
+
+def test_data_without_create_makes_no_config_map() -> None:
+    without = operator(HEAD.replace("    create: true\n", ""))
+    assert one("GF559", without).path == "devicePlugin.config.data"
+    assert "GF559" in codes(operator(HEAD.replace("true", "false")))
+    assert "GF559" not in codes(operator(HEAD))
+
+
+@pytest.mark.parametrize(
+    ("exporter", "quiet"),
+    [
+        ("{env: [{name: KUBERNETES_VIRTUAL_GPUS, value: 'true'}]}", True),
+        ("{env: [{name: KUBERNETES_VIRTUAL_GPUS, value: 'false'}]}", False),
+        ("{args: [--kubernetes-virtual-gpus]}", True),
+    ],
+)
+def test_the_exporter_of_the_operator(exporter: str, quiet: bool) -> None:
+    assert ("GF556" not in codes(f"dcgmExporter: {exporter}\n" + operator(HEAD))) is quiet

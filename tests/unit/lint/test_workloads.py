@@ -3,7 +3,7 @@
 import pytest
 
 from infra.plan.taints import parse_taint
-from tests.unit.lint.told import GPU4, codes, config_map, limits, one, pod
+from tests.unit.lint.told import GPU4, codes, config_map, limits, one, pod, told
 
 SHARED = GPU4.replace("failRequestsGreaterThanOne: true", "failRequestsGreaterThanOne: false")
 RENAMED = GPU4.replace("    resources:", "    renameByDefault: true\n    resources:")
@@ -187,3 +187,60 @@ def test_every_kind_of_pod_carrier() -> None:
 def test_init_containers_count() -> None:
     text = pod("", "initContainers: [{name: i, image: x, resources: {limits: {nvidia.com/gpus: 1}}}]\n")
     assert one("GF602", text).path.startswith("spec.initContainers[0]")
+
+
+@pytest.mark.parametrize(
+    ("number", "wanted"),
+    [("2", 2), ('"2"', 2), ("2000m", 2), ("1k", 1000), ("1Ki", 1024), ("2e0", 2), ("2.0", 2), ('"1.5k"', 1500)],
+)
+def test_quantities_that_are_whole_numbers(number: str, wanted: int) -> None:
+    found = told(pod(limits(number=number) + BOUND), SHARED)
+    assert [(x.code, x.value) for x in found if x.code != "GF527"] == [("GF600", str(wanted))]
+
+
+@pytest.mark.parametrize("number", ["1500m", "1m", "2e-1", "1Q", "0x", '"-"'])
+def test_quantities_that_are_none(number: str) -> None:
+    assert "GF604" in codes(pod(limits(number=number)))
+
+
+def test_zero_of_a_resource_is_no_request() -> None:
+    for zero in ("0", '"0"', "0m", "0.0"):
+        assert codes(pod(limits(number=zero)), GPU4) == []
+    zero = pod(limits(number=0) + "env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]\n")
+    assert codes(zero) == ["GF608"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gpu", "gpus", "nvidia/gpu", "nvidia-gpu", "nvidia.com.gpu", "alpha.kubernetes.io/nvidia-gpu", "NVIDIA/GPU"],
+)
+def test_names_without_the_prefix(name: str) -> None:
+    found = one("GF602", pod(limits(f'"{name}"')))
+    assert (found.value, found.closest, found.line) == (name, "nvidia.com/gpu", 11)
+
+
+@pytest.mark.parametrize(
+    "name", ["amd.com/gpu", "aliyun.com/gpu-mem", "cpu", "example.com/nvidia-gpu", "gpu.intel.com/i915"]
+)
+def test_names_of_others(name: str) -> None:
+    assert codes(pod(limits(f'"{name}"'))) == []
+
+
+@pytest.mark.parametrize("name", ["GPU", "MIG-1g.5gb", "GPU.shared", "mig-1c.3g.20gb"])
+def test_names_in_capitals_and_parts_of_instances(name: str) -> None:
+    assert one("GF602", pod(limits(f"nvidia.com/{name}"))).value == f"nvidia.com/{name}"
+
+
+def test_products_in_a_required_affinity() -> None:
+    wanted = "{key: nvidia.com/gpu.product, operator: In, values: [%s]}"
+    term = "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [%s]}}}\n"
+
+    def lint(values: str, more: str = "") -> list[str]:
+        spec = term % (f"{{matchExpressions: [{wanted % values}]}}{more}")
+        return codes(pod(limits() + BOUND, spec), GPU4, gpus="2xT4")
+
+    assert lint("Tesla-T4") == ["GF619"]
+    assert lint("Tesla-P4, Tesla-T4") == ["GF619"]
+    assert lint("Tesla-T4-SHARED") == lint("Tesla-T4, Tesla-T4-SHARED") == []
+    assert lint("NVIDIA-L4") == []  # of other nodes
+    assert lint("Tesla-T4", ", {matchExpressions: [{key: a, operator: Exists}]}") == []  # another term will do
