@@ -29,7 +29,7 @@ class JobOptions:
     resource: str = "nvidia.com/gpu"
     runtime_class: str | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
-    tolerations: Sequence[str] = ()  # "key" or "key=value", any effect
+    tolerations: Sequence[Mapping[str, str]] = ()  # as in a pod
     deadline_seconds: int = 3600
 
 
@@ -51,23 +51,26 @@ def manifests(options: JobOptions, arguments: Sequence[str]) -> list[dict[str, A
     """ConfigMap and Job. The ConfigMap's name carries a hash of its content."""
     content = archive()
     config = f"{options.name}-{hashlib.sha256(content).hexdigest()[:8]}"
-    labels = {"app.kubernetes.io/name": options.name, "app.kubernetes.io/managed-by": "gpufleet"}
+
+    def labels() -> dict[str, str]:  # a mapping of its own each time, so that YAML writes no anchors
+        return {"app.kubernetes.io/name": options.name, "app.kubernetes.io/managed-by": "gpufleet"}
+
     return [
         {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": config, "namespace": options.namespace, "labels": labels},
+            "metadata": {"name": config, "namespace": options.namespace, "labels": labels()},
             "immutable": True,
             "binaryData": {"bench.pyz": base64.b64encode(content).decode()},
         },
         {
             "apiVersion": "batch/v1",
             "kind": "Job",
-            "metadata": {"name": options.name, "namespace": options.namespace, "labels": labels},
+            "metadata": {"name": options.name, "namespace": options.namespace, "labels": labels()},
             "spec": {
                 "backoffLimit": 0,
                 "activeDeadlineSeconds": options.deadline_seconds,
-                "template": {"metadata": {"labels": labels}, "spec": _pod(options, config, arguments)},
+                "template": {"metadata": {"labels": labels()}, "spec": _pod(options, config, arguments)},
             },
         },
     ]
@@ -93,7 +96,8 @@ def _pod(options: JobOptions, config: str, arguments: Sequence[str]) -> dict[str
                     {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
                     {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
                 ],
-                "resources": {"limits": {options.resource: 1}, "requests": {"cpu": "4", "memory": "8Gi"}},
+                # the smallest GPU nodes have 4 processors, not all of them for pods
+                "resources": {"limits": {options.resource: 1}, "requests": {"cpu": "2", "memory": "8Gi"}},
                 "securityContext": {
                     "allowPrivilegeEscalation": False,
                     "readOnlyRootFilesystem": True,
@@ -117,10 +121,11 @@ def _pod(options: JobOptions, config: str, arguments: Sequence[str]) -> dict[str
     if options.node_selector:
         pod["nodeSelector"] = dict(options.node_selector)
     if options.tolerations:
-        pod["tolerations"] = [_toleration(text) for text in options.tolerations]
+        pod["tolerations"] = [dict(one) for one in options.tolerations]
     return pod
 
 
-def _toleration(text: str) -> dict[str, str]:
+def toleration(text: str) -> dict[str, str]:
+    """The toleration that "key" or "key=value" stands for, of any effect."""
     key, _, value = text.partition("=")
     return {"key": key, "operator": "Equal", "value": value} if value else {"key": key, "operator": "Exists"}

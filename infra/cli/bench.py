@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from infra.bench import options
-from infra.bench.job import JobOptions, manifests
+from infra.bench.job import JobOptions, manifests, toleration
 
 _LOCAL = ("output", "plot", "source", "from_catalogue", "catalogue")
 
@@ -22,10 +24,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--catalogue", metavar="NAME=GPU", help="with --from: print catalogue tables, e.g. h200=H200")
     job = parser.add_argument_group("Kubernetes Job")
     job.add_argument("--job", action="store_true", help="print the manifests of a Job with these options, run nothing")
+    job.add_argument("--stack", metavar="NAME", help="what the Job needs to run on a pool, from a stack")
+    job.add_argument("--stack-file", type=Path, metavar="FILE", help="the same, from a stack file anywhere")
+    job.add_argument("--pool", metavar="NAME", help="which pool of the stack; needed where it has several")
     job.add_argument("--image", default=JobOptions.image, help="any image with Python 3.11 or newer")
     job.add_argument("--namespace", default=JobOptions.namespace)
     job.add_argument("--name", default=JobOptions.name)
-    job.add_argument("--resource", default=JobOptions.resource, help="name of the GPU resource to ask for")
+    job.add_argument("--resource", help=f"name of the GPU resource to ask for (default: {JobOptions.resource})")
     job.add_argument("--runtime-class")
     job.add_argument("--node-selector", action="append", default=[], metavar="KEY=VALUE")
     job.add_argument("--toleration", action="append", default=[], metavar="KEY[=VALUE]")
@@ -53,24 +58,68 @@ def _job(args: argparse.Namespace) -> int:
     _, problems = options.to_run(args)
     problems += [f"--{name.replace('_', '-')} has no place in a Job" for name in _LOCAL if getattr(args, name, None)]
     problems += [f"--node-selector '{text}': KEY=VALUE" for text in args.node_selector if "=" not in text]
+    if args.pool and not (args.stack or args.stack_file):
+        problems.append("--pool needs --stack or --stack-file")
+    base = JobOptions()
+    if args.stack or args.stack_file:
+        try:
+            base = _on_pool(args)
+        except LookupError as error:
+            problems.append(str(error))
     if args.allow_settings:
         problems.append("--allow-settings has no place in a Job: its pod may not change a node's settings")
     if problems:
         return max(_fail(problem) for problem in problems)
     import yaml
 
-    job = JobOptions(
+    job = replace(
+        base,
         image=args.image,
         namespace=args.namespace,
         name=args.name,
-        resource=args.resource,
-        runtime_class=args.runtime_class,
-        node_selector=dict(text.split("=", 1) for text in args.node_selector),
-        tolerations=args.toleration,
+        resource=args.resource or base.resource,
+        runtime_class=args.runtime_class or base.runtime_class,
+        node_selector={**base.node_selector, **dict(text.split("=", 1) for text in args.node_selector)},
+        tolerations=(*base.tolerations, *map(toleration, args.toleration)),
         deadline_seconds=args.deadline,
     )
     print(yaml.safe_dump_all(manifests(job, options.to_words(args)), sort_keys=False), end="")
     return 0
+
+
+def _on_pool(args: argparse.Namespace) -> JobOptions:
+    """What the Job needs to run on a pool of a stack.
+
+    Raises:
+        LookupError: no such stack or pool, a stack file with errors, or a pool that offers no GPU.
+    """
+    from infra.cli.stack_option import STACKS, find_stack, project_root
+    from infra.config.model import stack_pools
+    from infra.plan.sharing import profiles, serves
+    from infra.plan.teams import pool_access
+    from infra.stackfile import compile_file
+
+    path = args.stack_file or find_stack(args.stack, project_root())
+    shown = str(args.stack_file or f"{STACKS}/{path.name}")
+    try:
+        stack = compile_file(path, args.stack, shown).stack
+    except OSError as error:
+        raise LookupError(f"cannot read {shown}: {error.strerror}") from None
+    if stack is None:
+        raise LookupError(f"{shown} has errors; see gpufleet plan")
+    served = {pool.name: pool for pool in stack_pools(stack) if serves(pool)}
+    if args.pool is None and len(served) > 1:
+        raise LookupError(f"{shown} has several pools; --pool takes one of {', '.join(served)}")
+    name = args.pool or next(iter(served), "")
+    if name not in served:
+        raise LookupError(f"{shown} serves no pool {name}; it serves {', '.join(served) or 'none'}")
+    access = pool_access(stack, served[name], profiles(stack))
+    return JobOptions(
+        resource=access.resources[0],
+        runtime_class=access.runtime_class,
+        node_selector=access.node_selector,
+        tolerations=access.tolerations,
+    )
 
 
 def _from_catalogue(args: argparse.Namespace) -> int:

@@ -123,6 +123,7 @@ def _teams(plan: Plan) -> list[str]:
             lines.append(
                 f"  on {pool.pool}: ask for {' or '.join(pool.resources)}: 1, nodeSelector {selector},"
                 f" tolerate {needs or 'nothing'}"
+                + (f", runtimeClassName {pool.runtime_class}" if pool.runtime_class else "")
             )
     return lines
 

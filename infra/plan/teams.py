@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.model import Stack, stack_pools
 from infra.config.pools import Pool
-from infra.config.software import Team
+from infra.config.software import OperatorRoute, Team
+from infra.plan.driver_owner import plugin_runtime_class
 from infra.plan.names import UNSHARED
 from infra.plan.plugin_objects import affinity_terms
 from infra.plan.sharing import Profile, serves
@@ -19,12 +20,13 @@ _TAKEN = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 @dataclass(frozen=True)
 class TeamPool:
-    """What a pod of the team needs to run on one pool."""
+    """What a pod needs to run on one pool. `runtime_class` is None where any runtime that runs it hands it its GPU."""
 
     pool: str
     resources: tuple[str, ...]
     node_selector: dict[str, str]
     tolerations: tuple[dict[str, str], ...]
+    runtime_class: str | None
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,23 @@ def _node_selector(pool: Pool) -> dict[str, str]:
     return {e["key"]: e["values"][0] for e in terms}
 
 
+def pool_access(stack: Stack, pool: Pool, profiles: dict[str, Profile]) -> TeamPool:
+    """What a pod needs to run on a pool that the stack's GPU software serves.
+
+    Without the operator, whose plugin hands out CDI devices, a GPU reaches a container through NVIDIA's runtime: a pod
+    has to name it where it is not the default (chart of the device plugin, runtimeClassName; HAMi the same).
+    """
+    profile = profiles[pool.sharing or UNSHARED]
+    by_operator = isinstance(stack.stack, OperatorRoute) and profile.strategy != "hami"
+    return TeamPool(
+        pool.name,
+        profile.resources,
+        _node_selector(pool),
+        tuple(t.as_dict() for t in tolerations(pool_taints(pool))),
+        None if by_operator else plugin_runtime_class([pool]),
+    )
+
+
 def team_plans(stack: Stack, profiles: dict[str, Profile]) -> tuple[TeamPlan, ...]:
     """One plan per team, in the order of the stack file."""
     plans = []
@@ -74,16 +93,7 @@ def team_plans(stack: Stack, profiles: dict[str, Profile]) -> tuple[TeamPlan, ..
     for team in stack.teams:
         own = _pools(team, by_name)
         resources = team_resources(own, profiles)
-        pools = tuple(
-            TeamPool(
-                p.name,
-                profiles[p.sharing or UNSHARED].resources,
-                _node_selector(p),
-                tuple(t.as_dict() for t in tolerations(pool_taints(p))),
-            )
-            for p in own
-            if serves(p)
-        )
+        pools = tuple(pool_access(stack, p, profiles) for p in own if serves(p))
         plans.append(TeamPlan(team.name, team.namespace, team.group, team.role, _quota(team, resources), pools))
     return tuple(plans)
 

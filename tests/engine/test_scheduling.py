@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from kubernetes import client
 
 from tests.engine.workloads import gpu_pod, plugin_pods, remove_all, running, start, unschedulable
@@ -70,6 +71,17 @@ def test_plugin_pods_on_aks_pools(twin: Twin, project: Path) -> None:
         start(twin, gpu_pod("v3", pool="sku", taints=("sku=gpu:NoSchedule",)), namespace="vision")
     assert refusal.value.status == 403
     assert "exceeded quota" in refusal.value.body
+
+    # the bench's Job knows the way to a pool with taints, a spot taint among them, and a renamed resource
+    printed = twin.gpufleet(project, "bench", "--job", "--stack", "sched", "--pool", "spot")
+    assert printed.rc == 0, printed.stderr
+    config, job = yaml.safe_load_all(printed.stdout)
+    twin.core.create_namespaced_config_map("default", config)
+    batch = client.BatchV1Api(twin.core.api_client)
+    batch.create_namespaced_job("default", job)
+    twin.wait(lambda: batch.read_namespaced_job("gpufleet-bench", "default").status.succeeded == 1, 60, "it ends")
+    measured = twin.core.list_namespaced_pod("default", label_selector="job-name=gpufleet-bench").items
+    assert [pod.spec.node_name for pod in measured] == [spot]
 
     twin.pulumi(project, "sched", "destroy").require()
     twin.remove_node("stranger")

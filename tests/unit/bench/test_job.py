@@ -40,10 +40,96 @@ def test_the_job_asks_for_one_gpu_and_no_privilege(capsys: pytest.CaptureFixture
         {"key": "nvidia.com/gpu", "operator": "Exists"},
     ]
     assert pod["runtimeClassName"] == "nvidia"
+    assert container["resources"]["requests"]["cpu"] == "2", "a node of the smallest size has room for it"
     assert pod["volumes"][0]["configMap"]["name"] == config["metadata"]["name"]
     assert config["metadata"]["namespace"] == job["metadata"]["namespace"] == "ml"
     words = container["command"]
     assert words[words.index("--processes") + 1] == "1,2" and words[words.index("--method") + 1] == "timeSlicing,mps"
+
+
+STACK = """\
+config:
+  gpufleet:cluster: {kind: existing, name: dc, kubeconfig: {path: k}}
+  gpufleet:pools:
+    - name: a
+      hosts: {h1: {}}
+      gpu: T4
+      gpusPerNode: 1
+      taints: ["vendor.example/gpu=t4:NoExecute"]
+      sharing: four
+    - {name: b, nodeSelector: {rack: r7}, gpu: A30, gpusPerNode: 4, nvidiaDefaultRuntime: true}
+    - {name: c, hosts: {h3: {}}, driver: none, gpu: T4, gpusPerNode: 1}
+  gpufleet:stack: {kind: plugin}
+  gpufleet:sharing:
+    four: {strategy: timeSlicing, replicas: 4, renameByDefault: true}
+  gpufleet:acknowledge: {GF205: driver under test}
+"""
+
+
+def test_a_stacks_pool_says_how_to_get_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.dc.yaml"
+    file.write_text(STACK)
+    pods = {}
+    for pool in ("a", "b"):
+        _, job = printed(capsys, "--stack-file", str(file), "--pool", pool)
+        pods[pool] = job["spec"]["template"]["spec"]
+    limits = {name: pod["containers"][0]["resources"]["limits"] for name, pod in pods.items()}
+    assert limits == {"a": {"nvidia.com/gpu.shared": 1}, "b": {"nvidia.com/gpu": 1}}
+    assert pods["a"]["nodeSelector"] == {"gpufleet.dev/pool": "a"} and pods["b"]["nodeSelector"] == {"rack": "r7"}
+    assert pods["a"]["tolerations"] == [
+        {"key": "vendor.example/gpu", "operator": "Equal", "value": "t4", "effect": "NoExecute"}
+    ]
+    assert "tolerations" not in pods["b"]
+    assert pods["a"]["runtimeClassName"] == "nvidia" and "runtimeClassName" not in pods["b"]
+
+
+def test_own_options_come_on_top_of_the_stacks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.dc.yaml"
+    file.write_text(STACK)
+    _, job = printed(
+        capsys, "--stack-file", str(file), "--pool", "a", "--resource", "example.com/gpu", "--runtime-class", "mine",
+        "--node-selector", "zone=1", "--toleration", "night",
+    )  # fmt: skip
+    pod = job["spec"]["template"]["spec"]
+    assert pod["containers"][0]["resources"]["limits"] == {"example.com/gpu": 1}
+    assert pod["nodeSelector"] == {"gpufleet.dev/pool": "a", "zone": "1"} and pod["runtimeClassName"] == "mine"
+    assert [t["key"] for t in pod["tolerations"]] == ["vendor.example/gpu", "night"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "several pools; --pool takes one of a, b"),
+        (["--pool", "x"], "serves no pool x; it serves a, b"),
+        (["--pool", "c"], "serves no pool c"),
+        (["--stack-file", "none.yaml"], "cannot read none.yaml"),
+        (["--stack-file", "", "--stack", "nowhere"], "no stack nowhere"),
+    ],
+)
+def test_pools_that_cannot_be(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str], said: str
+) -> None:
+    file = tmp_path / "Pulumi.dc.yaml"
+    file.write_text(STACK)
+    given = words if "--stack-file" in words else ["--stack-file", str(file), *words]
+    given = given[2:] if "" in given else given
+    assert main(["bench", "--job", *given]) == 2
+    out, errors = capsys.readouterr()
+    assert out == "" and said in errors
+
+
+def test_a_pool_without_a_stack_and_a_stack_with_errors(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["bench", "--job", "--pool", "a"]) == 2
+    assert "--pool needs --stack" in capsys.readouterr().err
+    file = tmp_path / "Pulumi.dc.yaml"
+    file.write_text(STACK.replace("replicas: 4", "replicas: 0"))
+    assert main(["bench", "--job", "--stack-file", str(file), "--pool", "a"]) == 2
+    assert "has errors; see gpufleet plan" in capsys.readouterr().err
+
+
+def test_yaml_without_anchors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--job"]) == 0
+    assert "&id" not in capsys.readouterr().out
 
 
 def test_the_users_command_comes_last(capsys: pytest.CaptureFixture[str]) -> None:

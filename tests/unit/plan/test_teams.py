@@ -57,6 +57,20 @@ def test_what_pods_need() -> None:
     assert plan.pools[1].tolerations == ()
 
 
+@pytest.mark.parametrize(
+    ("base", "changes", "expected"),
+    [
+        ("existing-plugin", {}, "nvidia"),
+        ("existing-plugin", {"pools[0].nvidiaDefaultRuntime": True}, None),
+        ("existing-operator", {}, None),  # its plugin hands out CDI devices
+        ("existing-operator", {"sharing.h": {"strategy": "hami"}, "pools[0].sharing": "h"}, "nvidia"),
+        ("aks-plugin", {}, None),  # nvidia is the default runtime of the node image
+    ],
+)
+def test_the_runtime_class_that_pods_have_to_name(base: str, changes: dict[str, Any], expected: str | None) -> None:
+    assert [p.runtime_class for p in team(base, changes).pools] == [expected]
+
+
 def test_pods_find_pools_by_their_selector() -> None:
     changes = {"pools[0].hosts": REMOVE, "pools[0].nodeSelector": {"b": "2", "a": "1"}}
     assert team("existing-plugin", changes).pools[0].node_selector == {"a": "1", "b": "2"}
