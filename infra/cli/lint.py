@@ -13,10 +13,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from infra.config.diagnostics import Diagnostic, Severity, diagnostic, summary
 from infra.config.diagnostics import text as as_text
+
+if TYPE_CHECKING:
+    from infra.lint.stack import PoolNode
 
 EXIT_OK, EXIT_ERRORS, EXIT_USAGE = 0, 1, 2
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -58,14 +61,17 @@ def run(args: argparse.Namespace) -> int:
     try:
         files, unread = _files(args.paths)
         nodes = _nodes(args)
-        fixed = _fix(files, nodes) if args.fix else []
+        fixed = _fix(files, nodes, show=not args.json) if args.fix else []
     except UsageError as error:
         print(f"gpufleet lint: {error}", file=sys.stderr)
         return EXIT_USAGE
     reports = [(name, lint(files, options)) for name, options in nodes]
     found = unread + list(dict.fromkeys(d for _, report in reports for d in report.found))
     if args.json:
-        print(json.dumps(_document(found, reports, fixed), indent=2, ensure_ascii=False))
+        document = _document(found, reports, fixed)
+        if args.fix:  # there is one document on standard output, so the text that was read from there stands in it
+            document |= {"text": next((text for name, text in files if name == STDIN), None)}
+        print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
         _print(found, reports, fixed, to_stdout=not (args.fix and "-" in args.paths))
     return EXIT_ERRORS if any(d.severity is Severity.ERROR for d in found) else EXIT_OK
@@ -79,8 +85,10 @@ def _files(paths: list[str]) -> tuple[list[tuple[str, str]], list[Diagnostic]]:
             try:
                 files.append((name, data.decode("utf-8")))
             except UnicodeDecodeError as error:
-                why = f"byte {error.start} is not UTF-8"
-                unread.append(replace(diagnostic("GF500", "", why=why), file=name))
+                before = data[: error.start]
+                line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+                why = f"byte {column} of line {line} is not UTF-8"
+                unread.append(replace(diagnostic("GF500", "", why=why), file=name, line=line))
     return files, unread
 
 
@@ -91,7 +99,9 @@ def _read(path: str) -> Iterator[tuple[str, bytes]]:
         return
     root = Path(path)
     if root.is_dir():
-        inside = sorted(p for p in root.rglob("*") if p.suffix in SUFFIXES and p.is_file() and not _hidden(p, root))
+        inside = sorted(
+            p for p in root.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file() and not _hidden(p, root)
+        )
         if not inside:
             raise UsageError(f"{path} has no {', '.join(SUFFIXES)} file")
     else:
@@ -118,15 +128,17 @@ def _nodes(args: argparse.Namespace) -> list[tuple[str, Any]]:
         if not equals:
             raise UsageError(f"--env {word}: write NAME=VALUE")
         env[name] = value
-    if args.strategy:
-        env["MIG_STRATEGY"] = args.strategy
+    if args.strategy and env.setdefault("MIG_STRATEGY", args.strategy) != args.strategy:
+        raise UsageError(f"--strategy {args.strategy} and --env MIG_STRATEGY={env['MIG_STRATEGY']} contradict")
     kind = FORCED[args.kind] if args.kind else None
     _check_driver(args.driver)
     if args.stack or args.stack_file:
         return [
-            (name, Options(node, env, args.driver or driver, kind, (*taints, *_taints(args.taint))))
-            for name, node, driver, taints in _pools(args)
+            (p.name, Options(p.node, env, args.driver or p.driver, kind, (*p.taints, *_taints(args.taint)), p.env))
+            for p in _pools(args)
         ]
+    if args.pool:
+        raise UsageError("--pool needs --stack or --stack-file")
     if args.mig and not args.gpus:
         raise UsageError("--mig needs --gpus")
     node = None
@@ -151,16 +163,17 @@ def _check_driver(text: str | None) -> None:
         raise UsageError(f"--driver: {error}") from None
 
 
-def _pools(args: argparse.Namespace) -> list[tuple[str, Any, Any, tuple[Any, ...]]]:
-    from infra.lint.stack import Pools, pools_of
+def _pools(args: argparse.Namespace) -> list[PoolNode]:
+    from infra.lint.stack import pools_of
 
     if args.gpus or args.mig:
         raise UsageError("--gpus and --mig come from the stack here; leave them out")
+    if args.stack and args.stack_file:
+        raise UsageError("--stack and --stack-file both name a stack; give one")
     try:
-        found: Pools = pools_of(args.stack, args.stack_file, args.pool)
+        return pools_of(args.stack, args.stack_file, args.pool)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return found
 
 
 def _taints(words: list[str]) -> tuple[Any, ...]:
@@ -177,22 +190,27 @@ def _taints(words: list[str]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _fix(files: list[tuple[str, str]], nodes: list[tuple[str, Any]]) -> list[tuple[str, str]]:
-    """Corrects the files in place (standard input: to standard output), and the list itself."""
+def _fix(files: list[tuple[str, str]], nodes: list[tuple[str, Any]], *, show: bool) -> list[tuple[str, str]]:
+    """Corrects the files in place (standard input: to standard output, if to `show`), and the list itself."""
     from infra.lint import lint
     from infra.lint.config import plausible_node
-    from infra.lint.fix import fix_file
+    from infra.lint.fix import Reading, fix_file
 
-    report = lint(files, nodes[0][1])
+    # The same configurations in the same order, as each pool's plugin reads them.
+    pools = zip(*(lint(files, options).checked for _, options in nodes), strict=True)
+    configs = [
+        (
+            on[0].config,
+            [Reading(one.node or plausible_node(one.config), one.config.env, one.config.flags) for one in on],
+        )
+        for on in pools
+    ]
     done: list[tuple[str, str]] = []
     for i, (name, text) in enumerate(files):
-        mine = [
-            (one.config, one.node or plausible_node(one.config))
-            for one in report.checked
-            if one.config.document.file == name
-        ]
-        result = fix_file(text, mine)
-        if name == STDIN:
+        result = fix_file(text, [(config, on) for config, on in configs if config.document.file == name])
+        if name == STDIN and not show:
+            pass
+        elif name == STDIN:
             sys.stdout.write(result.text)
         elif result.done:
             _write(Path(name), result.text)

@@ -148,8 +148,13 @@ def _wrapped(config: ConfigText) -> Iterator[Diagnostic]:
 
 
 def _numbers(config: ConfigText) -> Iterator[Diagnostic]:
-    """Numbers that YAML 1.1 and a person read differently."""
-    for path, item in _walk(_root(config.text), ()):
+    for path, item, number in odd_numbers(_root(config.text)):
+        yield _found(config, "GF523", join_path(path), item.line, number, value=item.text, number=number)
+
+
+def odd_numbers(root: Item | None) -> Iterator[tuple[PathParts, Item, str]]:
+    """Numbers that YAML 1.1 and a person read differently, with what they are in plain digits."""
+    for path, item in _walk(root, ()):
         if item.style or isinstance(item.value, bool) or not isinstance(item.value, (int, float)):
             continue
         if isinstance(item.value, float):
@@ -157,8 +162,7 @@ def _numbers(config: ConfigText) -> Iterator[Diagnostic]:
         else:
             odd = not _DECIMAL.fullmatch(item.text)
         if odd:
-            number = f"{item.value:g}" if isinstance(item.value, float) else str(item.value)
-            yield _found(config, "GF523", join_path(path), item.line, number, value=item.text, number=number)
+            yield path, item, f"{item.value:g}" if isinstance(item.value, float) else str(item.value)
 
 
 def _walk(item: Item | None, path: PathParts) -> Iterator[tuple[PathParts, Item]]:

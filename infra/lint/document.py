@@ -42,6 +42,8 @@ class Document:
     text: str
     kind: Kind = Kind.UNKNOWN
     prefix: PathParts = ()
+    shift: int | None = None
+    """What makes an offset of `root` one of the file; None where the text stands in a value of another document."""
 
     @property
     def name(self) -> str:
@@ -161,5 +163,5 @@ def parse(file: str, text: str) -> tuple[list[Document], list[Diagnostic]]:
             found.append(replace(made, file=file, line=error.line or lines + 1))
             continue
         if root is not None:
-            documents.append(Document(file, root, padded))
+            documents.append(Document(file, root, padded, shift=offset - lines))
     return documents, found

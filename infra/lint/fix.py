@@ -6,14 +6,17 @@ line breaks. An edit counts only if the plugin then reads what was meant: the re
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
-from infra.lint.config import ConfigText
+from infra.config.source import join_path
+from infra.lint.config import ConfigText, odd_numbers
 from infra.lint.document import Kind
+from infra.lint.recognise import is_wrapped
 from infra.plan.device_plugin import Kind as Lost
 from infra.plan.device_plugin import NodeLayout, NoEffect, Prediction, predict
 from infra.plan.device_plugin.yaml11 import Item, YamlError, read
@@ -33,11 +36,26 @@ class Fixed:
     done: tuple[str, ...]
 
 
-def fix_config(text: str, node: NodeLayout, env: Mapping[str, str], flags: Mapping[str, str]) -> Fixed:
-    """Corrects a plugin configuration as far as it is certain what was meant."""
+@dataclass(frozen=True)
+class Reading:
+    """A plugin that will read the text: its node, environment and flags."""
 
-    def judge(candidate: str) -> Prediction:
-        return predict(candidate, node, env=env, flags=flags)
+    node: NodeLayout
+    env: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=dict)
+
+
+Judge = Callable[[str], list[Prediction]]
+
+
+def fix_config(text: str, readings: Sequence[Reading]) -> Fixed:
+    """Corrects a plugin configuration as far as it is certain what was meant.
+
+    With several readings only what is wrong on every node is corrected.
+    """
+
+    def judge(candidate: str) -> list[Prediction]:
+        return [predict(candidate, r.node, env=r.env, flags=r.flags) for r in readings]
 
     before, now, done = judge(text), text, []
     for _ in range(_MAX_ROUNDS):
@@ -47,23 +65,57 @@ def fix_config(text: str, node: NodeLayout, env: Mapping[str, str], flags: Mappi
         now, what = step
         done.append(what)
     # An edit may bring to light what an unknown key hid; in the end everything together must be better.
-    return Fixed(now, tuple(done)) if done and _weight(judge(now)) < _weight(before) else Fixed(text, ())
+    weights = [(_weight(new), _weight(old)) for new, old in zip(judge(now), before, strict=True)]
+    if not done or any(new > old for new, old in weights) or all(new == old for new, old in weights):
+        now, done = text, []
+    now, plain = _plain_numbers(now, judge)
+    return Fixed(now, (*done, *plain))
 
 
-def _steps(text: str, judge: Callable[[str], Prediction]) -> Iterator[tuple[str, str]]:
-    """Texts in which one problem of `text` is gone."""
+def _plain_numbers(text: str, judge: Judge) -> tuple[str, list[str]]:
+    """Numbers in plain digits that mean what the plugin reads: nothing changes but what a person sees."""
+    done: list[str] = []
+    for _ in range(_MAX_ROUNDS):
+        for path, item, number in odd_numbers(_read(text)):
+            candidate = _apply(text, [(*item.span, number)])
+            octal = re.fullmatch(r"[-+]?0[0-7_]+", item.text)
+            if octal and int(item.text) != item.value:
+                continue  # 010 is 8 for the plugin and ten for most people: whoever wrote it must say which
+            if text[slice(*item.span)] == item.text and _same(judge(candidate), judge(text)):
+                text = candidate
+                done.append(f"{join_path(path)}: {item.text} written as {number}, which is what the plugin reads")
+                break
+        else:
+            break
+    return text, done
+
+
+def _same(these: list[Prediction], those: list[Prediction]) -> bool:
+    return all(
+        (a.outcome, a.capacity, a.labels, _problems(a)) == (b.outcome, b.capacity, b.labels, _problems(b))
+        for a, b in zip(these, those, strict=True)
+    )
+
+
+def _read(text: str) -> Item | None:
     try:
-        root = read(text).root
+        return read(text).root
     except YamlError:
-        return
+        return None
+
+
+def _steps(text: str, judge: Judge) -> Iterator[tuple[str, str]]:
+    """Texts in which one problem of `text` is gone, a problem that every plugin has with it."""
+    root = _read(text)
     if root is None:
         return
-    answer = judge(text)
-    told = _problems(answer)
-    for edits, what in _candidates(text, root, answer):
+    answers = judge(text)
+    told = [_problems(answer) for answer in answers]
+    for edits, what in _candidates(text, root, answers[0]):
         candidate = _apply(text, edits)
-        left = _problems(judge(candidate))
-        if candidate != text and sum((told - left).values()) > 0 and ("parse", "") not in left:
+        left = [_problems(answer) for answer in judge(candidate)]
+        solved = all(sum((t - x).values()) > 0 and ("parse", "") not in x for t, x in zip(told, left, strict=True))
+        if candidate != text and solved:
             yield candidate, what
 
 
@@ -269,11 +321,14 @@ def _apply(text: str, edits: list[Edit]) -> str:
     return text
 
 
-def fix_file(text: str, configs: list[tuple[ConfigText, NodeLayout]]) -> Fixed:
-    """Corrects all configurations of one file: the file itself, or block texts in ConfigMaps and values."""
+def fix_file(text: str, configs: list[tuple[ConfigText, Sequence[Reading]]]) -> Fixed:
+    """Corrects all configurations of one file: the file itself, or texts in ConfigMaps and values."""
     done: list[str] = []
-    for config, node in sorted(configs, key=lambda c: -(c[0].holder.line if c[0].holder else 0)):
-        fixed = fix_config(config.text, node, config.env, config.flags)
+    before = text
+    for config, readings in sorted(configs, key=lambda c: _place(c[0]), reverse=True):
+        if config.holder is not None and is_wrapped(_read(config.text)):
+            continue  # whole objects: what in them was meant is not certain
+        fixed = fix_config(config.text, readings)
         if not fixed.done:
             continue
         if config.holder is None:
@@ -281,11 +336,29 @@ def fix_file(text: str, configs: list[tuple[ConfigText, NodeLayout]]) -> Fixed:
                 text = fixed.text
                 done += fixed.done
         else:
-            spliced = _splice(text, config, fixed.text)
+            spliced = _splice(text, config, fixed.text) or _requote(text, before, config, fixed.text)
             if spliced is not None:
                 text = spliced
                 done += [f"{config.where}.{what}" for what in fixed.done]
     return Fixed(text, tuple(done))
+
+
+def _place(config: ConfigText) -> tuple[int, int]:
+    return (0, 0) if config.holder is None else (config.holder.line, config.holder.span[0])
+
+
+def _requote(text: str, before: str, config: ConfigText, new: str) -> str | None:
+    """Puts a text in place of one in quotes, as kubectl and JSON write them; None where it stands otherwise.
+
+    `before` is the file before anything below this place was changed.
+    """
+    holder, shift = config.holder, config.document.shift
+    if holder is None or shift is None or holder.style not in ("'", '"'):
+        return None
+    start, end = (offset + shift for offset in holder.span)
+    if before[start : start + 1] != holder.style or text[:end] != before[:end]:
+        return None
+    return text[:start] + json.dumps(new, ensure_ascii=False) + text[end:]
 
 
 def _splice(text: str, config: ConfigText, new: str) -> str | None:

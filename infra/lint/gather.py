@@ -73,8 +73,9 @@ class Gathered:
         return next(iter(self.by_name.get(name, ())), None)
 
 
-def gather(documents: list[Document], env: Mapping[str, str]) -> Gathered:
-    """Finds configurations and their readers. `env` is what the user says of the plugin's environment; it wins."""
+def gather(documents: list[Document], env: Mapping[str, str], pool_env: Mapping[str, str]) -> Gathered:
+    """Finds configurations and their readers. `env` is what the user says of the plugin's environment; it wins.
+    `pool_env` is the plugin's environment by the stack; it counts where no reader is among the documents."""
     readers = [r for d in documents for r in _readers(d)]
     key_sets = [_all_read(k, readers) for d in documents for k in _key_sets(d)]
     by_name: dict[str, list[KeySet]] = {}
@@ -88,14 +89,14 @@ def gather(documents: list[Document], env: Mapping[str, str]) -> Gathered:
     configs: list[ConfigText] = []
     for document in documents:
         if document.kind is Kind.CONFIG:
-            configs.append(ConfigText(document, document.text, env=dict(env)))
+            configs.append(ConfigText(document, document.text, env={**pool_env, **env}))
     for keys in key_sets:
         # Also the only one who looks for a ConfigMap that is not there under its name.
         found = own.get(id(keys.document)) or (readers_of.get(keys.name) if keys.name else None)
         found = found or (lost[0] if len(lost) == 1 else None)
         for key in keys.configs:
             item = keys.keys[key]
-            config = ConfigText(keys.document, item.value, (*keys.path, key), item, dict(env))
+            config = ConfigText(keys.document, item.value, (*keys.path, key), item, {**pool_env, **env})
             if found is not None:
                 config = replace(config, env={**found.env, **env}, flags=found.flags)
             configs.append(config)

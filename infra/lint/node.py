@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 
-from infra.catalog import gpu_groups, gpu_model, gpu_models
+from infra.catalog import GpuModel, gpu_groups, gpu_model, gpu_models
 from infra.config.diagnostics import closest_match
 from infra.plan.device_plugin import NodeLayout, parse_mig, profile_is_valid
 
@@ -34,8 +36,7 @@ def parse_node(gpus: str, mig: str = "") -> NodeLayout:
     name = match[2]
     model = gpu_model(name) if name else None
     if name and model is None:
-        near = closest_match(name, (*gpu_models(), *gpu_groups()))
-        raise ValueError(f"the catalogue has no GPU {name!r}" + (f"; did you mean {near}?" if near else ""))
+        raise ValueError(f"the catalogue has no GPU {name!r}{_meant(name)}")
     layout = _layout(mig, count)
     node: dict[str, object] = {"mig": layout, "product": UNKNOWN_PRODUCT}
     if model is not None:
@@ -43,12 +44,33 @@ def parse_node(gpus: str, mig: str = "") -> NodeLayout:
             if profile_is_valid(profile) and model.mig_profile(profile) is None and "c." not in profile:
                 have = ", ".join(model.mig_profiles) or "none"
                 raise ValueError(f"{model.id} has no MIG profile {profile}; it has {have}")
+        _check_fit(model, layout)
         node["product"] = model.product or UNKNOWN_PRODUCT
         node["memory_mib"] = model.memory_mib
         if model.compute_capability:
             major, _, minor = model.compute_capability.partition(".")
             node["compute_capability"] = (int(major), int(minor))
     return NodeLayout(count, **node)  # type: ignore[arg-type]
+
+
+def _meant(name: str) -> str:
+    """Models whose name goes on after what was written, else the closest one."""
+    every = [*gpu_groups(), *gpu_models()]
+    longer = [known for known in dict.fromkeys(every) if known.lower().startswith(f"{name.lower()}-")]
+    near = closest_match(name, every)
+    return f"; say which: {', '.join(longer)}" if longer else f"; did you mean {near}?" if near else ""
+
+
+def _check_fit(model: GpuModel, layout: Mapping[int, tuple[str, ...]]) -> None:
+    """Raises ValueError where the instances of one GPU do not fit on it together."""
+    if not any(layout.values()):
+        return
+    from infra.plan.mig import fits
+
+    for gpu, profiles in layout.items():
+        if not any("c." in p for p in profiles) and fits(model, Counter(profiles)) is False:
+            text = ", ".join(f"{n}x{p}" for p, n in Counter(profiles).items())
+            raise ValueError(f"{text} do not fit on one {model.id} (GPU {gpu}); docs/mig.md has how many do")
 
 
 def _layout(mig: str, count: int) -> dict[int, tuple[str, ...]]:

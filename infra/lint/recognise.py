@@ -96,7 +96,7 @@ def text_is_config(text: str) -> bool:
     return root is not None and (looks_like_config(root) or is_wrapped(root) is not None)
 
 
-def is_wrapped(root: Item) -> str | None:
+def is_wrapped(root: Item | None) -> str | None:
     """The kind of a Kubernetes object that stands where a plugin configuration belongs, or None."""
     kind = text_at(root, "kind")
     if not kind or not text_at(root, "apiVersion"):

@@ -27,7 +27,8 @@ _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 class Options:
     """What is said of the nodes: layout, the plugin's environment, driver, taints; a forced kind.
 
-    `driver` is an exact version, or what is known of a pool's driver.
+    `driver` is an exact version, or what is known of a pool's driver. `env` counts before what the texts say of the
+    plugin's environment, `pool_env` only where they say nothing of it.
     """
 
     node: NodeLayout | None = None
@@ -35,6 +36,7 @@ class Options:
     driver: str | KnownDriver | None = None
     kind: Kind | None = None
     taints: tuple[Taint, ...] = ()
+    pool_env: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def known_driver(self) -> KnownDriver | None:
@@ -65,7 +67,7 @@ def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Re
         mine, unread = parse(name, text)
         found += unread
         documents += _as_files(list(recognise(mine, options.kind)), text)
-    run = gather(documents, options.env)
+    run = gather(documents, options.env, options.pool_env)
     checked = [check_config(config, options.node) for config in run.configs]
     found += [d for one in checked for d in one.found]
     found += [d for one in checked for d in check_driver(one, options.known_driver)]

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from infra.cli.stack_option import STACKS, project_root
+from infra.config.model import Stack
+from infra.config.pools import Pool
+from infra.config.sharing import Mig
+from infra.config.software import OperatorRoute
+from infra.lint.gather import operator_env
 from infra.lint.node import UNKNOWN_PRODUCT
 from infra.plan.cuda import KnownDriver
 from infra.plan.device_plugin import NodeLayout
-from infra.plan.facts import pool_facts
+from infra.plan.facts import Facts, pool_facts
+from infra.plan.mig import layout, release_strategy
 from infra.plan.pool_driver import pool_driver
 from infra.plan.taints import Taint, pool_taints
 from infra.stackfile import compile_file
 
-Pools = list[tuple[str, NodeLayout, KnownDriver | None, tuple[Taint, ...]]]
+
+@dataclass(frozen=True)
+class PoolNode:
+    """A node of a pool: its layout with the MIG instances that the stack cuts, what is known of its driver, its taints,
+    and the environment that the stack gives the plugin there."""
+
+    name: str
+    node: NodeLayout
+    driver: KnownDriver | None
+    taints: tuple[Taint, ...]
+    env: dict[str, str] = field(default_factory=dict)
 
 
-def pools_of(stack: str | None, file: Path | None, pool: str | None) -> Pools:
-    """(name, node, what is known of its driver, taints) of every pool whose hardware the catalogue knows.
+def pools_of(stack: str | None, file: Path | None, pool: str | None) -> list[PoolNode]:
+    """A node of every pool whose hardware the catalogue knows.
 
     Raises:
         ValueError: no such stack or pool, the stack file has errors, or nothing is known about its hardware.
@@ -29,22 +46,37 @@ def pools_of(stack: str | None, file: Path | None, pool: str | None) -> Pools:
         raise ValueError(f"{path}: {error.strerror}") from None
     if compiled.stack is None:
         raise ValueError(f"{path} has errors; see gpufleet plan")
-    found: Pools = []
+    found: list[PoolNode] = []
     for one in compiled.stack.pools:
         if pool is not None and one.name != pool:
             continue
         facts = pool_facts(one)
-        if facts.gpus is None:
-            continue
-        model = facts.model
-        product = (model.product if model else None) or UNKNOWN_PRODUCT
-        memory = model.memory_mib if model else None
-        capability = None
-        if model and model.compute_capability:
-            major, _, minor = model.compute_capability.partition(".")
-            capability = (int(major), int(minor))
-        node = NodeLayout(facts.gpus, product, memory, compute_capability=capability)
-        found.append((one.name, node, pool_driver(one, facts), pool_taints(one)))
+        node = _node(one, compiled.stack, facts)
+        if node is not None:
+            env = _env(compiled.stack)
+            found.append(PoolNode(one.name, node, pool_driver(one, facts), pool_taints(one), env))
     if not found:
         raise ValueError(f"{path} has no pool {pool}" if pool else f"{path}: the hardware of no pool is known")
     return found
+
+
+def _node(pool: Pool, stack: Stack, facts: Facts) -> NodeLayout | None:
+    if facts.gpus is None:
+        return None
+    model, spec = facts.model, stack.sharing.get(pool.sharing or "")
+    product = (model.product if model else None) or UNKNOWN_PRODUCT
+    capability = None
+    if model and model.compute_capability:
+        major, _, minor = model.compute_capability.partition(".")
+        capability = (int(major), int(minor))
+    cut = (layout(spec, model) or {}) if isinstance(spec, Mig) else {}
+    each = tuple(profile for profile, count in cut.items() for _ in range(count))
+    mig = dict.fromkeys(range(facts.gpus), each) if each else {}
+    return NodeLayout(facts.gpus, product, model.memory_mib if model else None, mig, capability)
+
+
+def _env(stack: Stack) -> dict[str, str]:
+    """The operator's DaemonSet has an environment that beats the file; the standalone plugin is given a file alone."""
+    if not isinstance(stack.stack, OperatorRoute):
+        return {}
+    return {**operator_env(None), "MIG_STRATEGY": release_strategy(stack)}

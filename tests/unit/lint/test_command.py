@@ -1,5 +1,6 @@
 """`gpufleet lint` as a command: paths, options, exit codes, output."""
 
+import io
 import json
 import subprocess
 import sys
@@ -20,13 +21,14 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 def test_a_folder_is_one_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "cm.yaml").write_text(config_map(GPU4))
+    (tmp_path / "other.YAML").write_text("sharring: {timeSlicing: {}}\n")
     (tmp_path / "pod.yml").write_text(pod(limits(number=2) + "args: [--gpu-memory-fraction=0.1]\n"))
     (tmp_path / "notes.txt").write_text("a: [")
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "x.yaml").write_text("a: [")
     code, out, _ = run(capsys, str(tmp_path))
     assert code == 1
-    assert "GF601" in out and "pod.yml:11" in out and "GF501" not in out
+    assert "GF601" in out and "pod.yml:11" in out and "GF501" not in out and "other.YAML:1" in out
 
 
 def test_warnings_alone_do_not_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,6 +78,12 @@ def test_json_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["FILE", "--taint", "sku=gpu"], "effect is missing"),
         (["FILE", "--stack-file", "no-such"], "No such file"),
         (["EMPTY"], "has no .yaml"),
+        (["FILE", "--gpus", "1xA100"], "say which: A100-40GB, A100-80GB"),
+        (["FILE", "--gpus", "1xA100-40GB", "--mig", "8x1g.5gb"], "8x1g.5gb do not fit"),
+        (["FILE", "--gpus", "2xA100-40GB", "--mig", "1=3g.20gb,3g.20gb,1g.5gb"], "(GPU 1)"),
+        (["FILE", "--pool", "a"], "--pool needs --stack"),
+        (["FILE", "--stack", "local", "--stack-file", "FILE"], "give one"),
+        (["FILE", "--strategy", "single", "--env", "MIG_STRATEGY=mixed"], "contradict"),
     ],
 )
 def test_wrong_usage(words: list[str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +100,7 @@ def test_files_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
     file = tmp_path / "c.yaml"
     file.write_bytes(b"version: v1\n\xff")
     code, out, _ = run(capsys, str(file))
-    assert code == 1 and "GF500" in out
+    assert code == 1 and "GF500" in out and "c.yaml:2" in out and "byte 1 of line 2" in out
 
 
 def test_kind_by_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,6 +127,60 @@ def test_nodes_of_a_stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "t4" in out and "nvidia.com/gpu: 4" in out, err
     assert code == 1 and "GF620" in out
     assert run(capsys, str(file), "--stack-file", str(stack), "--pool", "nope")[0] == 2
+
+
+CUT = """\
+config:
+  gpufleet:cluster: {kind: existing, name: v, kubeconfig: {path: k}}
+  gpufleet:pools:
+    - {name: t4, hosts: {a: {}}, gpu: T4, gpusPerNode: 2}
+    - {name: cut, hosts: {b: {}}, gpu: A100-SXM4-40GB, gpusPerNode: 2, sharing: small}
+  gpufleet:stack: {kind: ROUTE}
+  gpufleet:sharing: {small: {strategy: mig, profile: 3g.20gb}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("route", "migs", "offers"),
+    [
+        ("operator", "", {"t4": 8, "cut": 16}),  # the operator's MIG_STRATEGY is single, of a file or not
+        ("operator", "flags: {migStrategy: none}\n", {"t4": 8, "cut": 16}),
+        ("plugin", "", {"t4": 8, "cut": 8}),
+        ("plugin", "flags: {migStrategy: single}\n", {"t4": 8, "cut": 16}),
+    ],
+)
+def test_mig_of_a_stack(
+    route: str, migs: str, offers: dict[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack, file = tmp_path / "Pulumi.x.yaml", tmp_path / "c.yaml"
+    stack.write_text(CUT.replace("ROUTE", route))
+    file.write_text(GPU4 + migs)
+    _, out, err = run(capsys, str(file), "--stack-file", str(stack), "--json")
+    rows = {row["pool"]: row["capacity"] for row in json.loads(out)["advertised"]}
+    assert rows == {pool: {"nvidia.com/gpu": count} for pool, count in offers.items()}, err
+    if route == "operator":  # what is said by hand counts first
+        _, out, _ = run(capsys, str(file), "--stack-file", str(stack), "--json", "--strategy", "mixed")
+        (_, cut) = json.loads(out)["advertised"]
+        assert cut["capacity"] == {"nvidia.com/mig-3g.20gb": 4}
+
+
+def test_fix_looks_at_every_pool_of_a_stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stack, file = tmp_path / "Pulumi.x.yaml", tmp_path / "c.yaml"
+    stack.write_text(CUT.replace("ROUTE", "plugin"))
+    text = GPU4.replace("gpu\n", "mig-3g.20gb\n") + "flags: {migStrategy: mixed}\n"
+    file.write_text(text.replace("sharing:", "Sharring:"))
+    run(capsys, str(file), "--stack-file", str(stack), "--fix")
+    assert file.read_text() == text  # right for `cut`, and so not changed for `t4`
+
+
+def test_fix_of_standard_input_with_json_is_one_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = GPU4.replace("timeSlicing", "time_slicing")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(bad.encode())))
+    code, out, _ = run(capsys, "-", "--fix", "--json")
+    document = json.loads(out)
+    assert (code, document["text"], document["fixed"][0]["file"]) == (0, GPU4, "<stdin>")
 
 
 PROVIDERS = ("pulumi", "pulumi_kubernetes", "pulumi_azure_native", "kubernetes", "grpc", "ansible")

@@ -75,11 +75,11 @@ AKS = "aks, name: v, location: eastus"
 OWN = "existing, name: v, kubeconfig: {path: k}"
 
 
-def on_stack(tmp_path: Path, cluster: str, pool: str, text: str) -> list[str]:
+def on_stack(tmp_path: Path, cluster: str, hardware: str, text: str) -> list[str]:
     file = tmp_path / "Pulumi.x.yaml"
-    file.write_text(STACK.replace("CLUSTER", cluster).replace("POOL", f"{{name: p, {pool}}}"))
-    [(_, node, driver, _)] = pools_of(None, file, None)
-    return [d.code for d in lint([("f", text)], Options(node, driver=driver)).found]
+    file.write_text(STACK.replace("CLUSTER", cluster).replace("POOL", f"{{name: p, {hardware}}}"))
+    [pool] = pools_of(None, file, None)
+    return [d.code for d in lint([("f", text)], Options(pool.node, driver=pool.driver)).found]
 
 
 def test_drivers_of_a_stack_are_those_of_its_owners(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """Corrected text: only what is certain, everything else as it was."""
 
+import json
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from infra.cli.main import main
-from infra.lint.fix import fix_config
+from infra.lint.fix import Reading, fix_config
 from infra.plan.device_plugin import NodeLayout, predict
 from tests.unit.lint.told import GPU4, config_map, d
 
@@ -13,7 +15,7 @@ NODE = NodeLayout(2)
 
 
 def fixed(text: str) -> str:
-    return fix_config(text, NODE, {}, {}).text
+    return fix_config(text, [Reading(NODE)]).text
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_sharing_by_one_is_no_sharing() -> None:
     assert fixed(GPU4.replace("replicas: 4", "replicas: 1")) == "version: v1\n"
     two = GPU4 + "    - name: nvidia.com/mig-1g.5gb\n      replicas: 1\nflags: {migStrategy: mixed}\n"
     node = NodeLayout(2, mig={1: ("1g.5gb",)})
-    assert fix_config(two, node, {}, {}).text == GPU4 + "flags: {migStrategy: mixed}\n"
+    assert fix_config(two, [Reading(node)]).text == GPU4 + "flags: {migStrategy: mixed}\n"
 
 
 def test_many_mistakes_at_once_end_in_what_was_meant() -> None:
@@ -158,3 +160,64 @@ def test_a_correct_file_is_not_written(tmp_path: Path) -> None:
     before = file.stat().st_mtime_ns
     assert main(["lint", "--fix", str(file)]) == 0
     assert file.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [("0x10", "16"), ("0b100", "4"), ("1_0", "10"), ("0o17", "15"), ("+4", "+4"), ("007", "7"), ("09", "9")],
+)
+def test_numbers_get_plain_digits_where_nobody_can_read_them_otherwise(written: str, plain: str) -> None:
+    before, after = (GPU4.replace("replicas: 4", f"replicas: {n}  # why") for n in (written, plain))
+    assert fixed(before) == after
+    assert predict(after, NODE).capacity == predict(before, NODE).capacity
+    assert fixed(after) == after
+
+
+def test_a_whole_object_in_place_of_a_configuration_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    inner = config_map(GPU4.replace("timeSlicing", "time_slicing"))
+    file.write_text("config:\n  map:\n    default: |\n" + textwrap.indent(inner, "      ") + "gfd: {enabled: true}\n")
+    before = file.read_text()
+    assert main(["lint", "--fix", str(file)]) == 1  # it stays an error
+    assert file.read_text() == before
+
+
+FLOW = "{version: v1, sharing: {KEY: {failRequestsGreaterThanOne: true, resources: [{name: gpu, replicas: 4}]}}}"
+
+
+@pytest.mark.parametrize(
+    ("written", "becomes"),
+    [
+        (json.dumps(GPU4.replace("timeSlicing", "time_slicing")), GPU4),
+        ("'" + FLOW.replace("KEY", "time_slicing") + "'", FLOW.replace("KEY", "timeSlicing")),
+    ],
+)
+def test_texts_in_quotes(written: str, becomes: str, tmp_path: Path) -> None:
+    head = "# first\n---\nkind: Pod\napiVersion: v1\n---\napiVersion: v1\nkind: List\nitems:\n- # mine\n"
+    one = "  apiVersion: v1\n  kind: ConfigMap\n  data:\n    any: {}  # text\n    other: {}\n  metadata: {{name: ts}}\n"
+    file = tmp_path / "list.yaml"
+    file.write_text(head + one.format(written, written))
+    assert main(["lint", "--fix", str(file)]) == 0
+    assert file.read_text() == head + one.format(json.dumps(becomes), json.dumps(becomes))
+
+
+def test_json_as_kubectl_prints_it(tmp_path: Path) -> None:
+    data = {
+        "a": GPU4.replace("timeSlicing", "time_slicing"),
+        "b": GPU4,
+        "c": GPU4.replace("replicas: 4", "replicas: '4'"),
+    }
+    file = tmp_path / "cm.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ts"}, "data": data}))
+    assert main(["lint", "--fix", str(file)]) == 0
+    assert json.loads(file.read_text())["data"] == dict.fromkeys("abc", GPU4)
+
+
+def test_on_several_pools_only_what_is_wrong_on_all_of_them() -> None:
+    mixed = "flags: {migStrategy: mixed}\n"
+    text = GPU4.replace("sharing:", "sharring:").replace("nvidia.com/gpu", "nvidia.com/mig-1g.5gb") + mixed
+    whole, cut = Reading(NodeLayout(1)), Reading(NodeLayout(1, mig={0: ("1g.5gb",)}))
+    right = text.replace("sharring:", "sharing:")
+    assert fix_config(text, [whole]).text == right.replace("mig-1g.5gb", "gpu")  # all that such a node has
+    for order in ([whole, cut], [cut, whole]):
+        assert fix_config(text, order).text == right
