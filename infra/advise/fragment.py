@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from infra.advise.request import Facts
+from infra.bench.plan import INFERENCE, NOTEBOOK, TRAINING
+
+#: Class of measurement -> `workload` of a sharing profile; other classes have no word there.
+WORKLOADS = {TRAINING: "training", INFERENCE: "inference", NOTEBOOK: "notebooks"}
 
 
 def profile_name(workload: str, environment: str) -> str:
@@ -12,12 +16,15 @@ def profile_name(workload: str, environment: str) -> str:
 
 def settings(facts: Facts, method: str, pods: int) -> dict[str, str | int | float]:
     """The sharing profile of a stack file."""
-    memory: dict[str, str | int | float] = {"memoryPerPodGib": facts.request.memory_gib}
+    gib = facts.request.memory_gib
+    memory: dict[str, str | int | float] = {"memoryPerPodGib": int(gib) if gib == int(gib) else gib}
+    word = WORKLOADS.get(facts.request.workload)
+    workload = {"workload": word} if word else {}
     if method in ("timeSlicing", "mps"):
-        return {"strategy": method, "replicas": pods, **memory}
+        return {"strategy": method, "replicas": pods, **memory, **workload}
     if method == "mig" and facts.mig:
-        return {"strategy": "mig", "profile": facts.mig.profile, **memory}
-    if method == "hami":
+        return {"strategy": "mig", "profile": facts.mig.profile, **memory, **workload}
+    if method == "hami":  # its profile has no workload: nothing was measured to argue from
         return {"strategy": "hami", "splitCount": pods, **memory}
     return {"strategy": "none"}
 

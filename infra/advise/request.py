@@ -55,21 +55,31 @@ class Request:
         return " and ".join(words) or None
 
 
-def problems(request: Request) -> list[str]:
-    """Everything that makes the request unanswerable, together."""
+def bad_values(request: Request) -> list[str]:
+    """Numbers that mean nothing at their place."""
     found = []
-    if request.gpu.memory_mib is None:
-        found.append(f"the memory of {request.gpu.id} is not known to the catalogue; name the exact model")
     for name, value in (
         ("memory per pod", request.memory_gib),
         ("number of users", request.users),
         ("latency bound", request.latency_ms),
-        ("slowdown bound", request.slowdown),
         ("price", request.price),
     ):
         if value is not None and not 0 < value < float("inf"):
-            found.append(f"{name}: {value:g} is not above 0")
-    if request.gpu.memory_mib is not None and request.memory_gib * 1024 > request.gpu.memory_mib * VISIBLE:
+            found.append(f"{name}: {value:g} is not a number above 0")
+    if request.slowdown is not None and not 1 <= request.slowdown < float("inf"):
+        found.append(f"slowdown bound: {request.slowdown:g} is not a number from 1 on; a pod alone has 1")
+    return found
+
+
+def problems(request: Request) -> list[str]:
+    """Everything that makes the request unanswerable, together."""
+    found = bad_values(request)
+    if request.gpu.memory_mib is None:
+        found.append(f"the memory of {request.gpu.id} is not known to the catalogue; name the exact model")
+    if (
+        request.gpu.memory_mib is not None
+        and float("inf") > request.memory_gib * 1024 > request.gpu.memory_mib * VISIBLE
+    ):
         usable = request.gpu.memory_mib * VISIBLE / 1024
         found.append(f"one pod wants {request.memory_gib:g} GiB, {request.gpu.id} has {usable:.1f} GiB to give")
     return found
@@ -137,6 +147,8 @@ def option(request: Request, found: Sequence[Measurement], method: str) -> Optio
         why = f"largest measured or interpolated number of pods with {request.bound}"
         if chosen.n == 1:
             why = f"no number of pods above one keeps a {request.bound}"
+            if not kept and points[0].p99_ms is not None:
+                why = f"not even a pod alone keeps a {request.bound}: its p99 is {points[0].p99_ms:.4g} ms"
     else:
         best = max(e.total for e in points)
         chosen = next(e for e in points if e.total >= NEAR_BEST * best)

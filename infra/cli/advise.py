@@ -11,8 +11,9 @@ from typing import Any
 from infra.advise.advice import advise
 from infra.advise.measurements import Measurement, measurements, own_measurements
 from infra.advise.render import as_dict, as_text
-from infra.advise.request import CLASSES, ENVIRONMENTS, ISOLATIONS, Request
-from infra.catalog import gpu_model
+from infra.advise.request import CLASSES, ENVIRONMENTS, ISOLATIONS, Request, bad_values, problems
+from infra.catalog import GpuModel, gpu_groups, gpu_model, gpu_models
+from infra.config.diagnostics import closest_match
 
 
 def add_parser(subparsers: Any) -> None:
@@ -40,17 +41,22 @@ def run(args: argparse.Namespace) -> int:
     try:
         profile = _profile(args)
         request = _request(args, profile)
-    except (OSError, ValueError) as error:
-        print(f"gpufleet advise: {error}", file=sys.stderr)
-        return 2
-    try:
-        advice = advise(request, measurements())
+    except OSError as error:
+        return _fail([f"{error.filename}: {error.strerror}"], 2)
     except ValueError as error:
-        for problem in str(error).split("; "):
-            print(f"gpufleet advise: {problem}", file=sys.stderr)
-        return 1
+        return _fail([str(error)], 2)
+    wrong = problems(request)
+    if wrong:
+        return _fail(wrong, 2 if bad_values(request) else 1)
+    advice = advise(request, measurements())
     print(json.dumps(as_dict(request, advice), indent=2) if args.json else as_text(request, advice))
     return 0
+
+
+def _fail(problems: list[str], code: int) -> int:
+    for problem in problems:
+        print(f"gpufleet advise: {problem}", file=sys.stderr)
+    return code
 
 
 def _profile(args: argparse.Namespace) -> tuple[Measurement, ...] | None:
@@ -59,11 +65,20 @@ def _profile(args: argparse.Namespace) -> tuple[Measurement, ...] | None:
     from infra.bench.options import read_lines
 
     lines = read_lines([args.profile])
-    model = gpu_model(args.gpu) if args.gpu else None
+    model = _model(args.gpu) if args.gpu else None
     found = own_measurements(lines, model.id if model else None)
     if not found:
         raise ValueError(f"{args.profile}: no measured point in it")
+    for name in {one.gpu for one in own_measurements(lines, None)} if model else ():
+        there = _model(name)
+        if model and there and there.id != model.id and model.id not in gpu_groups():
+            raise ValueError(f"{args.profile} was measured on {name}, which is no {args.gpu}")
     return found
+
+
+def _model(name: str) -> GpuModel | None:
+    """A model of the catalogue. nvidia-smi writes spaces where the node label, and so the catalogue, has dashes."""
+    return gpu_model(name) or gpu_model(name.replace(" ", "-"))
 
 
 def _request(args: argparse.Namespace, profile: tuple[Measurement, ...] | None) -> Request:
@@ -75,12 +90,16 @@ def _request(args: argparse.Namespace, profile: tuple[Measurement, ...] | None) 
     name = args.gpu or (profile[0].gpu if profile else None)
     if name is None:
         raise ValueError("--gpu MODEL is needed")
-    # nvidia-smi writes spaces where the node label, and so the catalogue, has dashes.
-    model = gpu_model(name) or gpu_model(name.replace(" ", "-"))
+    model = _model(name)
     if model is None:
-        raise ValueError(f"GPU '{name}' is not in the catalogue; see 'gpufleet catalog gpu_models'")
+        longer = [known for known in gpu_models() if known.lower().startswith(f"{name.lower()}-")]
+        near = closest_match(name, gpu_models())
+        meant = f" ({', '.join(longer)})" if longer else f" (did you mean {near}?)" if near else ""
+        raise ValueError(f"GPU '{name}' is not in the catalogue{meant}; see 'gpufleet catalog gpu_models'")
     if profile:
         lines = [one for one in profile if one.gpu in (model.id, name)]
+        if workload not in workloads:
+            raise ValueError(f"{args.profile} has no measurement of {workload}; it has {', '.join(workloads)}")
         profile = tuple(Measurement(m.id, model.id, m.driver, m.date, m.machine, m.series, own=True) for m in lines)
     return Request(
         workload=workload, gpu=model, memory_gib=args.memory, users=args.users, latency_ms=args.latency,

@@ -16,7 +16,7 @@ from infra.advise import docs
 from infra.advise.advice import METHODS, Advice, advise
 from infra.advise.against import objections
 from infra.advise.fragment import settings
-from infra.advise.measurements import measurements
+from infra.advise.measurements import measurements, select
 from infra.advise.request import CLASSES, ENVIRONMENTS, ISOLATIONS, Request, facts, mig_fit, problems
 from infra.advise.tree import Leaf, Question, nodes
 from infra.catalog import gpu_model
@@ -156,8 +156,23 @@ def test_the_fragment_is_what_the_stack_file_takes() -> None:
 
 def test_settings_carry_the_replicas_and_memory() -> None:
     known = facts(request(), measurements())
-    assert settings(known, "mps", 4) == {"strategy": "mps", "replicas": 4, "memoryPerPodGib": 4.0}
+    assert settings(known, "mps", 4) == {
+        "strategy": "mps", "replicas": 4, "memoryPerPodGib": 4.0, "workload": "inference",
+    }  # fmt: skip
     assert settings(known, "hami", 3) == {"strategy": "hami", "splitCount": 3, "memoryPerPodGib": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("workload", "word"),
+    [("training", "training"), ("inference", "inference"), ("notebook", "notebooks"), ("copy", None)],
+)
+def test_the_fragment_says_the_workload_in_the_stack_files_word(workload: str, word: str | None) -> None:
+    for more in ({}, {"isolation": "fault"}, {"isolation": "memory"}):
+        found = ask(workload, memory_gib=8.0, **more)
+        ((_, values),) = yaml.safe_load(found.fragment)["gpufleet:sharing"].items()
+        if found.method != "none":
+            assert values.get("workload") == word
+            assert "memoryPerPodGib: 8" in found.fragment and "8.0" not in found.fragment
 
 
 @pytest.mark.parametrize(
@@ -279,11 +294,50 @@ def test_the_command_names_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> 
     code, _, errors = run(capsys, "--gpu", "H2000", "--workload", "notebook", "--memory", "1", "--users", "2")
     assert code == 2 and "'H2000' is not in the catalogue" in errors
     code, _, errors = run(capsys, "--gpu", "T4", "--workload", "notebook", "--memory", "99", "--users", "0")
-    assert code == 1 and errors.count("gpufleet advise:") == 2
+    assert code == 2 and errors.count("gpufleet advise:") == 2
+    code, _, errors = run(capsys, "--gpu", "T4", "--workload", "notebook", "--memory", "99", "--users", "2")
+    assert code == 1 and "T4 has 14.9 GiB to give" in errors  # a question without an answer, and no wrong use
+    code, _, errors = run(capsys, "--gpu", "A100", "--workload", "notebook", "--memory", "9", "--users", "2")
+    assert code == 2 and "(A100-SXM4-40GB, " in errors
     code, _, errors = run(capsys, "--gpu", "T4", "--memory", "1", "--users", "2")
     assert code == 2 and "--workload" in errors
     code, _, errors = run(capsys, "--profile", "/nowhere", "--memory", "1", "--users", "2")
     assert code == 2 and "/nowhere" in errors and "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        ("--memory", "0", "memory per pod: 0 is not a number above 0"),
+        ("--memory", "-1", "memory per pod"),
+        ("--memory", "nan", "memory per pod: nan"),
+        ("--memory", "inf", "memory per pod: inf"),
+        ("--users", "0", "number of users: 0"),
+        ("--users", "-3", "number of users: -3"),
+        ("--latency", "0", "latency bound: 0"),
+        ("--latency", "nan", "latency bound: nan"),
+        ("--slowdown", "0.5", "slowdown bound: 0.5"),
+        ("--slowdown", "inf", "slowdown bound: inf"),
+        ("--price", "-1", "price: -1"),
+        ("--price", "nan", "price: nan"),
+    ],
+)
+def test_a_bad_value_is_wrong_use(option: str, value: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = {"--gpu": "H200", "--workload": "notebook", "--memory": "8", "--users": "2", option: value}
+    code, out, errors = run(capsys, *(f"{key}={word}" for key, word in words.items()))
+    assert (code, out, errors.count("\n")) == (2, "", 1)
+    assert f"gpufleet advise: {why}" in errors
+
+
+def test_a_bound_that_not_even_one_pod_keeps() -> None:
+    chosen = select(measurements(), "H200", "inference", "timeSlicing")
+    assert chosen is not None
+    alone = next(p.p99_ms for p in chosen.series.points if p.n == 1)
+    assert alone is not None
+    assert (
+        f"not even a pod alone keeps a p99 of at most 0.01 ms: its p99 is {alone:.4g} ms" in ask(latency_ms=0.01).basis
+    )
+    assert "no number of pods above one" in ask(latency_ms=alone * 1.01, slowdown=1.01).basis
 
 
 def test_the_users_profile_is_what_the_advice_rests_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -311,3 +365,9 @@ def test_the_users_profile_is_what_the_advice_rests_on(capsys: pytest.CaptureFix
     assert (document["request"]["gpu"], document["replicas"]) == ("T4", 4)
     assert document["expected"]["total"] == 220.0
     assert "driver 580.1, 2026-12-01" in document["basis"]
+    for more, why in (
+        (("--gpu", "H200"), "was measured on Tesla T4, which is no H200"),
+        (("--workload", "copy"), "no measurement of copy"),
+    ):
+        code, _, errors = run(capsys, "--profile", str(path), "--memory", "3", "--users", "4", *more)
+        assert code == 2 and why in errors
