@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +16,8 @@ from infra.bench.plan import COMMAND, METHODS, MIG, TIME_SLICES, TIME_SLICING, W
 from infra.bench.runner import Bench
 from infra.bench.series import Series, collect
 from infra.bench.settings import SettingsError, require
+
+MOST_PROCESSES = 64
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,10 +45,11 @@ def parse_counts(text: str) -> tuple[int, ...]:
     """``1-3,8`` -> (1, 2, 3, 8). Raises ValueError outside 1 to 64."""
     counts: set[int] = set()
     for part in text.split(","):
-        low, _, high = part.partition("-")
-        counts.update(range(int(low), int(high or low) + 1))
-    if not counts or min(counts) < 1 or max(counts) > 64:
-        raise ValueError("1 to 64 processes")
+        match = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", part, re.ASCII)
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= low <= high <= MOST_PROCESSES:
+            raise ValueError(f"give numbers from 1 to {MOST_PROCESSES} such as 1-8 or 1,2,4,8")
+        counts.update(range(low, high + 1))
     return tuple(sorted(counts))
 
 
@@ -52,6 +57,16 @@ def _names(text: str, known: dict[str, Any], what: str, problems: list[str]) -> 
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     problems += [f"{what} '{name}' is unknown; known: {', '.join(known)}" for name in names if name not in known]
     return names
+
+
+def _pattern_problems(pattern: str, workloads: tuple[str, ...]) -> list[str]:
+    if COMMAND not in workloads:
+        return ["--step-pattern is for the command of workload 'command'"]
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return [f"--step-pattern '{pattern}' is no regular expression: {error}"]
+    return []
 
 
 def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
@@ -69,13 +84,20 @@ def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
         problems.append(f"--processes '{args.processes}': {error}")
     if COMMAND in workloads and not args.program:
         problems.append("workload 'command' needs the command after '--'")
-    if args.repetitions < 1 or args.window <= 0 or args.warm_up < 0:
+    if args.repetitions < 1 or not 0 < args.window < math.inf or not 0 <= args.warm_up < math.inf:
         problems.append("--repetitions and --window must be above 0, --warm-up not below")
+    if args.time_limit is not None and not 0 < args.time_limit < math.inf:
+        problems.append("--time-limit must be above 0")
+    if args.step_pattern is not None:
+        problems += _pattern_problems(args.step_pattern, workloads)
     if MIG in methods and not args.mig:
         problems.append("method 'mig' needs --mig PROFILE")
+    if args.mig and MIG not in methods:
+        problems.append(f"--mig {args.mig} needs method mig")
     if slices and TIME_SLICING not in methods:
         problems.append("--time-slice needs method timeSlicing")
-    for wanted, what in ((slices, f"time slice '{args.time_slice}'"), (MIG in methods, f"MIG layout '{args.mig}'")):
+    cut = MIG in methods and args.mig
+    for wanted, what in ((slices, f"time slice '{args.time_slice}'"), (cut, f"MIG layout '{args.mig}'")):
         if wanted:
             try:
                 require(args.allow_settings, what)
@@ -129,7 +151,12 @@ def execute(args: argparse.Namespace, out: IO[str] | None = None) -> int:
     if args.source:
         try:
             rows = read_lines(args.source)
-        except (OSError, ValueError) as error:
+            if not rows:
+                raise ValueError(f"{', '.join(map(str, args.source))}: no line in it")
+        except OSError as error:
+            print(f"gpufleet bench: {error.filename}: {error.strerror}", file=sys.stderr)
+            return 2
+        except ValueError as error:
             print(f"gpufleet bench: {error}", file=sys.stderr)
             return 2
         return _report(rows, args.plot, out)

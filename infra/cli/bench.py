@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -57,7 +58,7 @@ def _fail(text: str) -> int:
 def _job(args: argparse.Namespace) -> int:
     _, problems = options.to_run(args)
     problems += [f"--{name.replace('_', '-')} has no place in a Job" for name in _LOCAL if getattr(args, name, None)]
-    problems += [f"--node-selector '{text}': KEY=VALUE" for text in args.node_selector if "=" not in text]
+    problems += _job_problems(args)
     if args.pool and not (args.stack or args.stack_file):
         problems.append("--pool needs --stack or --stack-file")
     base = JobOptions()
@@ -122,6 +123,40 @@ def _on_pool(args: argparse.Namespace) -> JobOptions:
     )
 
 
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LABEL = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)"
+_KEY = re.compile(rf"([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_LABEL}")
+_VALUE = re.compile(rf"{_LABEL}?")
+#: A Job's pods carry its name with a suffix, and the ConfigMap with a hash: 63 less 9 characters.
+_MOST_OF_NAME = 54
+
+
+def _job_problems(args: argparse.Namespace) -> list[str]:
+    """What the API server would refuse in the manifests."""
+    found = []
+    if not _NAME.fullmatch(args.name) or len(args.name) > _MOST_OF_NAME:
+        found.append(f"--name '{args.name}': small letters, digits and '-', at most {_MOST_OF_NAME}")
+    if not _NAME.fullmatch(args.namespace) or len(args.namespace) > 63:
+        found.append(f"--namespace '{args.namespace}': small letters, digits and '-', at most 63")
+    if args.resource is not None and ("/" not in args.resource or not _KEY.fullmatch(args.resource)):
+        found.append(f"--resource '{args.resource}': a name such as nvidia.com/gpu")
+    if args.runtime_class is not None and not _NAME.fullmatch(args.runtime_class):
+        found.append(f"--runtime-class '{args.runtime_class}': small letters, digits and '-'")
+    if not args.image or any(letter.isspace() for letter in args.image):
+        found.append(f"--image '{args.image}': no image")
+    if args.deadline < 1:
+        found.append(f"--deadline {args.deadline}: seconds above 0")
+    for option, words, optional in (
+        ("node-selector", args.node_selector, False),
+        ("toleration", args.toleration, True),
+    ):
+        for text in words:
+            key, equals, value = text.partition("=")
+            if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value) or not (equals or optional):
+                found.append(f"--{option} '{text}': {'KEY[=VALUE]' if optional else 'KEY=VALUE'}")
+    return found
+
+
 def _from_catalogue(args: argparse.Namespace) -> int:
     from infra.advise.measurements import best, measurements
     from infra.bench import report
@@ -146,7 +181,9 @@ def _catalogue(args: argparse.Namespace) -> int:
         return _fail("--catalogue NAME=GPU needs --from FILE")
     try:
         lines = options.read_lines(args.source)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}")
+    except ValueError as error:
         return _fail(str(error))
     print(as_yaml(to_tables(lines, name, gpu)), end="")
     return 0

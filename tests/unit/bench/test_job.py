@@ -106,9 +106,7 @@ def test_own_options_come_on_top_of_the_stacks(capsys: pytest.CaptureFixture[str
         (["--stack-file", "", "--stack", "nowhere"], "no stack nowhere"),
     ],
 )
-def test_pools_that_cannot_be(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str], said: str
-) -> None:
+def test_pools_that_cannot_be(capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str], said: str) -> None:
     file = tmp_path / "Pulumi.dc.yaml"
     file.write_text(STACK)
     given = words if "--stack-file" in words else ["--stack-file", str(file), *words]
@@ -176,3 +174,47 @@ def test_a_bare_python_runs_the_archive_with_the_jobs_words(
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert sorted(row["n"] for row in rows if row["kind"] == "point") == [1, 2]
     assert "training driver timeSlicing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--name", "X_Y"),
+        ("--name", "n" * 55),
+        ("--namespace", "Bad NS"),
+        ("--namespace", "a.b"),
+        ("--resource", "bad"),
+        ("--resource", "nvidia.com/"),
+        ("--runtime-class", "no class"),
+        ("--image", "a b"),
+        ("--deadline", "0"),
+        ("--node-selector", "a"),
+        ("--node-selector", "a=b c"),
+        ("--toleration", ""),
+        ("--toleration", "a b"),
+        ("--toleration", "sku=g!"),
+        ("--time-limit", "0"),
+        ("--mig", "1g.5gb"),
+    ],
+)
+def test_manifests_that_the_api_server_would_refuse(words: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--job", *words]) == 2
+    out, errors = capsys.readouterr()
+    assert out == "" and errors.startswith(f"gpufleet bench: {words[0]}") and errors.count("\n") == 1
+
+
+def test_names_and_keys_that_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "--name",
+        "b" * 54,
+        "--resource",
+        "nvidia.com/mig-1g.5gb",
+        "--node-selector",
+        "a.b/c_D=",
+        "--deadline",
+        "1",
+    ]
+    _, job = printed(capsys, *words, "--toleration", "sku=gpu", "--toleration", "nvidia.com/gpu")
+    pod = job["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"a.b/c_D": ""}
+    assert [t["key"] for t in pod["tolerations"]] == ["sku", "nvidia.com/gpu"]

@@ -160,3 +160,31 @@ def test_the_command_shows_the_committed_measurements(capsys: pytest.CaptureFixt
 
 def test_a_name_says_workload_backend_method_and_setting() -> None:
     assert Series("copy", "driver", "mig", "1g.18gb", "copies/s", []).name == "copy driver mig 1g.18gb"
+
+
+@pytest.mark.parametrize("text", ["0", "8-1", "x", "1,,2", "", "65", "1-65", "-1", "1-999999999", "1-2-3", "1 2"])
+def test_numbers_of_processes_that_mean_nothing(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", f"--processes={text}"]) == 2
+    assert capsys.readouterr().err == (
+        f"gpufleet bench: --processes '{text}': give numbers from 1 to 64 such as 1-8 or 1,2,4,8\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--workload", "command", "--step-pattern", "(", "--", "x"], "is no regular expression: missing )"),
+        (["--step-pattern", "x"], "--step-pattern is for the command"),
+        (["--mig", "1g.5gb", "--allow-settings"], "--mig 1g.5gb needs method mig"),
+        (["--method", "mig"], "method 'mig' needs --mig PROFILE"),
+        (["--window", "nan"], "must be above 0"),
+        (["--time-limit", "-1"], "--time-limit must be above 0"),
+        (["--from", "/nowhere"], "/nowhere: No such file or directory"),
+        (["--from", "/dev/null"], "/dev/null: no line in it"),
+        (["--from", "/nowhere", "--catalogue", "a=B"], "/nowhere: No such file or directory"),
+    ],
+)
+def test_wrong_use_is_said_before_anything_runs(words: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *words]) == 2
+    out, errors = capsys.readouterr()
+    assert out == "" and why in errors and errors.count("\n") == 1
