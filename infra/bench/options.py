@@ -96,8 +96,8 @@ def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
         problems.append(f"--mig {args.mig} needs method mig")
     if slices and TIME_SLICING not in methods:
         problems.append("--time-slice needs method timeSlicing")
-    cut = MIG in methods and args.mig
-    for wanted, what in ((slices, f"time slice '{args.time_slice}'"), (cut, f"MIG layout '{args.mig}'")):
+    cut = f"MIG layout '{args.mig}'" if args.mig else "a MIG layout"
+    for wanted, what in ((slices, f"time slice '{args.time_slice}'"), (MIG in methods, cut)):
         if wanted:
             try:
                 require(args.allow_settings, what)

@@ -176,7 +176,7 @@ def test_numbers_of_processes_that_mean_nothing(text: str, capsys: pytest.Captur
         (["--workload", "command", "--step-pattern", "(", "--", "x"], "is no regular expression: missing )"),
         (["--step-pattern", "x"], "--step-pattern is for the command"),
         (["--mig", "1g.5gb", "--allow-settings"], "--mig 1g.5gb needs method mig"),
-        (["--method", "mig"], "method 'mig' needs --mig PROFILE"),
+        (["--method", "mig", "--allow-settings"], "method 'mig' needs --mig PROFILE"),
         (["--window", "nan"], "must be above 0"),
         (["--time-limit", "-1"], "--time-limit must be above 0"),
         (["--from", "/nowhere"], "/nowhere: No such file or directory"),
