@@ -10,6 +10,7 @@ from infra.lint.config import Checked, check_config
 from infra.lint.cuda import check_cuda, check_driver
 from infra.lint.daemon_set import check_daemon_set, check_registrars
 from infra.lint.document import Document, Kind, parse
+from infra.lint.embedded import embedded
 from infra.lint.gather import Gathered, gather
 from infra.lint.offers import offers
 from infra.lint.recognise import recognise
@@ -66,7 +67,10 @@ def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Re
     for name, text in files:
         mine, unread = parse(name, text)
         found += unread
-        documents += _as_files(list(recognise(mine, options.kind)), text)
+        for document in _as_files(list(recognise(mine, options.kind)), text):
+            inside = embedded(document)
+            documents += [document, *inside.documents]
+            found += inside.found
     run = gather(documents, options.env, options.pool_env)
     checked = [check_config(config, options.node) for config in run.configs]
     found += [d for one in checked for d in one.found]

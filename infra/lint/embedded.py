@@ -1,0 +1,132 @@
+"""What stands inside other objects: chart values of Helm controllers, pods of custom resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from infra.config.diagnostics import Diagnostic, diagnostic
+from infra.config.source import PathParts
+from infra.lint.document import Document, Kind, entries, get, text_at
+from infra.lint.recognise import kind_of
+from infra.plan.device_plugin.yaml11 import Item, YamlError, children, read
+
+#: Kind -> places of chart values, as a map or as a text, each with the place of the chart's name. `*`: any entry.
+_VALUES: dict[str, tuple[tuple[PathParts, PathParts], ...]] = {
+    "HelmRelease": ((("spec", "values"), ("spec", "chart", "spec", "chart")),),
+    "HelmChart": ((("spec", "valuesContent"), ("spec", "chart")),),
+    "HelmChartConfig": ((("spec", "valuesContent"), ("metadata", "name")),),
+    "Application": tuple(
+        ((*where, "helm", key), (*where, "chart"))
+        for where in (("spec", "source"), ("spec", "sources", "*"))
+        for key in ("valuesObject", "values")
+    ),
+}
+_CHARTS = {"gpu-operator": Kind.OPERATOR_VALUES, "nvidia-device-plugin": Kind.CHART_VALUES}
+_BLOCKS = ("|", ">")
+_OURS = frozenset(_CHARTS.values())
+#: Deeper than any real object; API servers refuse much less.
+_MOST_LEVELS = 40
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Documents inside a document, and what could not be read or was not looked at."""
+
+    documents: tuple[Document, ...] = ()
+    found: tuple[Diagnostic, ...] = ()
+
+
+def embedded(document: Document) -> Embedded:
+    """What an object of a kind that lint does not know by itself holds for it."""
+    if document.kind is not Kind.OTHER or document.api_kind == "CustomResourceDefinition":
+        return Embedded()
+    documents: list[Document] = []
+    found: list[Diagnostic] = []
+    for places in _VALUES.get(document.api_kind, ()):
+        for path, chart in _expanded(document.root, *places):
+            try:
+                documents += _values(document, path, text_at(document.root, *chart))
+            except YamlError as error:
+                holder = get(document.root, *path)
+                line = error.line if holder is None or holder.style in _BLOCKS else holder.line
+                found.append(document.found("GF501", path, line=line, why=str(error)))
+    documents += [_as_pod(document, path, item) for path, item in _pods(document.root, ())]
+    if not documents and _asks_for_gpus(document.root, 0):
+        note = diagnostic("GF505", "kind", kind=document.api_kind)
+        found.append(replace(note, file=document.file, line=document.root.line))
+    return Embedded(tuple(documents), tuple(found))
+
+
+def _expanded(root: Item, path: PathParts, chart: PathParts) -> Iterator[tuple[PathParts, PathParts]]:
+    if "*" not in path:
+        yield path, chart
+        return
+    at = path.index("*")
+    for i in range(len(entries(root, *path[:at]))):
+        yield (*path[:at], i, *path[at + 1 :]), (*chart[:at], i, *chart[at + 1 :])
+
+
+def _values(document: Document, path: PathParts, chart: str) -> Iterator[Document]:
+    item = get(document.root, *path)
+    kind = _CHARTS.get(chart.rpartition("/")[2])
+    if item is None or (chart and kind is None and document.api_kind != "HelmChartConfig"):
+        return
+    inside = replace(document, prefix=(*document.prefix, *path))
+    if isinstance(item.value, str):
+        text = "\n" * item.line + item.value  # a block begins on the line after its key: its lines are the file's
+        root = read(text).root
+        if root is not None and item.style not in _BLOCKS:
+            _on_line(root, item.line)
+        inside = replace(inside, text=text, shift=None)
+    else:
+        root = item
+    if root is None or not isinstance(root.value, dict):
+        return
+    kind = kind or kind_of(root)
+    if kind in _OURS:
+        yield replace(inside, root=root, kind=kind)
+
+
+def _on_line(item: Item, line: int) -> None:
+    """Puts a value and all in it on one line: that of the quoted text in which it stands."""
+    item.line = line
+    item.key_line = line if item.key_line else 0
+    item.style = '"' if item.style in _BLOCKS else item.style  # a block in it has no lines of the file either
+    for inner in children(item):
+        _on_line(inner, line)
+
+
+def _pods(item: Item, path: PathParts) -> Iterator[tuple[PathParts, Item]]:
+    """Every map whose `spec` is that of a pod."""
+    if len(path) > _MOST_LEVELS:
+        return
+    if isinstance(item.value, list):
+        for i, entry in enumerate(item.value):
+            yield from _pods(entry, (*path, i))
+    elif isinstance(item.value, dict):
+        if any(isinstance(c.value, dict) for c in entries(item, "spec", "containers")):
+            yield path, item
+            return
+        for key, value in item.value.items():
+            yield from _pods(value, (*path, key))
+
+
+def _as_pod(document: Document, path: PathParts, item: Item) -> Document:
+    head = {"apiVersion": Item("v1", item.line), "kind": Item("Pod", item.line)}
+    root = replace(item, value={**item.value, **head})
+    return replace(document, root=root, kind=Kind.WORKLOAD, prefix=(*document.prefix, *path))
+
+
+def _asks_for_gpus(item: Item, level: int) -> bool:
+    if level > _MOST_LEVELS:
+        return False
+    if isinstance(item.value, list):
+        return any(_asks_for_gpus(entry, level + 1) for entry in item.value)
+    if not isinstance(item.value, dict):
+        return False
+    for key, value in item.value.items():
+        inside = value.value if key in ("limits", "requests") and isinstance(value.value, dict) else {}
+        if any(name.startswith("nvidia.com/") for name in inside) or _asks_for_gpus(value, level + 1):
+            return True
+    return False

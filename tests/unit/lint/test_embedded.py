@@ -1,0 +1,101 @@
+"""Chart values inside objects of Helm controllers, and pods inside custom resources."""
+
+import json
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from infra.cli.main import main
+from tests.unit.lint.told import GPU4, codes, d, one
+
+BAD = GPU4.replace("timeSlicing", "time_slicing")
+
+
+def values(config: str) -> str:
+    return "config:\n  map:\n    default: |\n" + textwrap.indent(config, "      ") + "gfd: {enabled: true}\n"
+
+
+FLUX = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: r}\nspec:\n"
+FLUX += "  chart: {spec: {chart: CHART}}\n  values:\n"
+K3S = "apiVersion: helm.cattle.io/v1\nkind: HelmChart\nmetadata: {name: r}\nspec:\n  chart: CHART\n  valuesContent: |\n"
+ARGO = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: r}\nspec:\n  source:\n    chart: CHART\n"
+ARGO_TEXT, ARGO_MAP = ARGO + "    helm:\n      values: |-\n", ARGO + "    helm:\n      valuesObject:\n"
+ARGO_MANY = ARGO_TEXT.replace("  source:\n    chart", "  sources:\n  - path: charts/other\n  - chart")
+HOLDERS = [(FLUX, 4), (K3S, 4), (ARGO_TEXT, 8), (ARGO_MAP, 8), (ARGO_MANY, 8)]
+
+
+@pytest.mark.parametrize(("head", "indent"), HOLDERS)
+def test_values_in_the_objects_of_helm_controllers(head: str, indent: int, tmp_path: Path) -> None:
+    text = head.replace("CHART", "nvidia-device-plugin") + textwrap.indent(values(BAD), " " * indent)
+    found = one("GF513", text)
+    assert found.path.endswith(".config.map.default.sharing.time_slicing") and found.path.startswith("spec.")
+    assert "time_slicing" in text.splitlines()[(found.line or 0) - 1]
+    good = text.replace("time_slicing", "timeSlicing")
+    assert codes(good) == []
+    assert codes(text.replace("nvidia-device-plugin", "another")) == []  # the values of some other chart
+    file = tmp_path / "x.yaml"
+    file.write_text(text)
+    assert main(["lint", "--fix", str(file)]) == 0
+    assert file.read_text() == good
+
+
+def test_the_charts_name_says_whose_values_they_are() -> None:
+    text = FLUX.replace("CHART", "nvidia/gpu-operator") + "    driver: {enabled: false}\n    devicePlugn: {}\n"
+    assert one("GF550", text).closest == "devicePlugin"
+    assert one("GF550", text).path == "spec.values.devicePlugn"
+    without = text.replace("  chart: {spec: {chart: nvidia/gpu-operator}}\n", "  chartRef: {name: x}\n")
+    assert codes(without) == []  # nothing says which chart: only what is unmistakable is looked at
+    sure = without.replace("devicePlugn", "migManager: {}\n    toolkit")
+    assert codes(sure.replace("driver: {", "drivr: {")) == ["GF550"]
+
+
+def test_values_that_are_no_yaml() -> None:
+    text = ARGO_TEXT.replace("CHART", "gpu-operator") + "        driver:\n        \tenabled: false\n"
+    assert one("GF501", text).line == 10
+    other = K3S.replace("CHART", "gpu-operator").replace("|", '"a: [b: {"')
+    assert one("GF501", other).line == 6
+
+
+def test_values_in_quotes_are_all_on_their_line() -> None:
+    text = K3S.replace("CHART", "nvidia-device-plugin").replace("|\n", json.dumps(values(BAD)) + "\n")
+    assert (one("GF513", text).line, len(text.splitlines())) == (6, 6)
+    assert one("GF550", text.replace("gfd:", "gdf:")).line == 6
+
+
+RAY = d("""
+    apiVersion: ray.io/v1
+    kind: RayCluster
+    metadata: {name: r}
+    spec:
+      headGroupSpec: {template: {spec: {containers: [{name: h, image: i, resources: {limits: {cpu: 1}}}]}}}
+      workerGroupSpecs:
+      - template:
+          spec:
+            containers:
+            - name: w
+              image: i
+              resources: {limits: {nvidia.com/gpu: 0.5}}
+""")
+
+
+def test_pods_in_custom_resources() -> None:
+    found = one("GF604", RAY)
+    where = 'spec.workerGroupSpecs[0].template.spec.containers[0].resources.limits["nvidia.com/gpu"]'
+    assert (found.path, found.line) == (where, 12)
+    listed = "apiVersion: v1\nkind: List\nitems:\n" + textwrap.indent(RAY, "  ").replace("  api", "- api", 1)
+    assert one("GF604", listed).path == f"items[0].{where}"
+    assert codes(RAY.replace("0.5", "1")) == []
+
+
+def test_gpus_at_a_place_without_a_pod_are_not_passed_over_in_silence() -> None:
+    text = (
+        "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: i}\nspec: {predictor: {model: "
+    )
+    found = one("GF505", text + "{resources: {limits: {nvidia.com/gpu: 1}}}}}\n")
+    assert "of the kind InferenceService are not known" in found.message
+    assert codes(text + "{resources: {limits: {cpu: 1}}}}}\n") == []
+    definition = (
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {limits: {nvidia.com/gpu: 1}}\n"
+    )
+    assert codes(definition) == []
