@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from infra.config.diagnostics import Diagnostic, diagnostic, show
+from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.source import join_path
 from infra.plan.host_facts import HostFact
 
@@ -57,7 +57,9 @@ def _json(path: Path, found: list[Diagnostic]) -> Any:
 def _fact(host: str, content: Any, path: Path, found: list[Diagnostic]) -> HostFact | None:
     form = content.get("schema", 1) if isinstance(content, dict) else 1
     if form != 1:
-        found.append(_wrong(join_path((host, "schema")), f"{host} has form {show(form)}, and form 1 is known", path))
+        found.append(
+            _wrong(join_path((host, "schema")), f"{host} has form {json.dumps(form)}, and form 1 is known", path)
+        )
         return None
     try:
         return HostFact.model_validate(content)

@@ -306,6 +306,9 @@ def _distribution(pool: NodePool, system: Platform, unknown: list[str]) -> Repos
     """What comes from the operating system's own repositories, which the hosts have already."""
     packages = [Package(name, None, "<kernel> is `uname -r` of the hosts") for name in system.headers]
     packages.append(Package("dkms", None, "with the compiler that it depends on"))
+    for row in tables.rows("host_repositories", "version_lock"):
+        if row["platform"] == system.id and host_driver(pool).method != "runfile":
+            packages.append(Package(str(row["package"]), None, "the roles hold versions with it"))
     model = pool_facts(pool).model
     members = set(model.members or (model.id,)) if model else set()
     if any(row["nvlsm"] and members & set(row["gpus"]) for row in tables.rows("fabric", "fabric_platforms")):

@@ -118,7 +118,6 @@ def test_what_is_unknown_is_said(full: str, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"pools[0].os": "debian-13"}, "address of the key 8793F200"),
         ({"pools[0].os": "rocky-9"}, "addresses and keys of epel, crb"),
         ({"pools[0].driverBranch": "620"}, "driver version of pool t4: set pools[0].driverVersion"),
         ({"stack.kind": "operator", "stack.chart": {"path": "./chart"}}, "chart ./chart: it is taken from disk"),

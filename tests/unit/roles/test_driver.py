@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import fnmatch
+
 import pytest
-from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
+from ansible_collections.gpufleet.hosts.plugins.module_utils import index, paths
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
     driver,
     driver_config,
     fabric,
     health,
+    preflight,
+    settings,
     toolkit,
     verify,
 )
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import describe
+from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import describe, undo
 
 from .converged import SET, VERSION, converged, on, resolved_driver
-from .hosts import codes, gpu, gpus, merged, package, packages, probe, unit
+from .hosts import codes, file, gpu, gpus, merged, package, packages, probe, unit
 
 
 def test_nothing_is_left_to_do_on_a_converged_host() -> None:
@@ -191,3 +195,54 @@ def test_no_switch_of_provider_leaves_two_kernel_modules() -> None:
     assert driver.other_kmods(on(probe(system=el9, packages=both), gpu_driver_kmod="precompiled")) == [
         "kmod-nvidia-open-dkms"
     ]
+
+
+DEBIAN = {"id": "debian", "version_id": "12", "manager": "apt"}
+DEBIAN_NAMES = ("nvidia-driver-libs", "libnvidia-ml1", "nvidia-smi", "nvidia-alternative", "nvidia-kernel-support")
+
+
+def test_on_debian_the_cuda_repository_uses_the_archives_names() -> None:
+    ours = packages(VERSION, "nvidia-open", "nvidia-kernel-open-dkms", "nvidia-driver", "libcuda1", *DEBIAN_NAMES)
+    context = on(probe(system=DEBIAN, packages=ours, library=VERSION))
+    assert "GF730" not in codes(preflight.findings(context))
+    assert driver.plan_driver(context)["packages"]["remove"] == []
+    theirs = packages("535.216.01", *DEBIAN_NAMES, revision="-1~deb12u1")
+    assert "GF730" in codes(preflight.findings(on(probe(system=DEBIAN, packages=theirs))))
+    assert "GF730" in codes(preflight.findings(on(probe(system=DEBIAN, packages={**ours, **theirs}))))
+
+
+def test_every_library_of_debian_is_pinned_at_the_drivers_version() -> None:
+    names = ["libcuda1", "libegl-nvidia0", "libgl1-nvidia-glvnd-glx", "libnvcuvid1", "libglx-nvidia0"]
+    stanzas = [f"Package: {n}\nVersion: {v}-1\n" for n in names for v in (VERSION, "595.91.07")]
+    meta = f"Package: nvidia-open\nVersion: {VERSION}-1\nDepends: {', '.join(names)}\n"
+    known = index.parse_packages("\n".join([meta, *stanzas]))
+    found = index.closure(known, [{"name": "nvidia-open", "version": VERSION}])["packages"]
+    assert {p["name"]: p["version"] for p in found} == dict.fromkeys(["nvidia-open", *names], f"{VERSION}-1")
+    listed = driver_config.preferences(VERSION).splitlines()[1].removeprefix("Package: ").split()
+    assert all(any(fnmatch.fnmatch(name, pattern) for pattern in listed) for name in names)
+    assert set(on(probe(packages=packages(VERSION, *names))).driver_family) == set(names)
+
+
+def test_a_library_that_is_gone_is_asked_for_again() -> None:
+    gone = on(converged(library=None))
+    assert driver.plan_driver(gone)["resolve"]["want"]
+    assert "GF779" in codes(verify.verify(gone)["problems"])
+
+
+def test_the_way_back_to_a_runfile_has_its_checksum() -> None:
+    variables = {"gpu_driver_method": "runfile", "gpu_driver_runfile_sha256": "ab" * 32}
+    there = on(converged(runfile=True), **variables)
+    last = health.facts(there, healthy=True)["last_good"]
+    assert last == {"version": VERSION, "branch": 580, "flavour": "open", "runfile_sha256": "ab" * 32}
+    back = settings.overridden({**there.settings, "gpu_driver_runfile_sha256": "cd" * 32, "gpu_driver_override": last})
+    assert back["gpu_driver_runfile_sha256"] == "ab" * 32
+    assert "runfile_sha256" not in health.facts(on(converged()), healthy=True)["last_good"]
+
+
+def test_a_source_that_made_way_comes_back_when_the_transaction_fails() -> None:
+    path, uri = "/etc/apt/sources.list.d/cuda.list", "https://developer.download.nvidia.com/compute/cuda/repos/x/"
+    source = {"file": path, "uri": uri, "suite": "/", "components": [], "signed_by": None, "enabled": True}
+    context = on(probe(sources=[source], files={path: file(f"deb {uri} /\n")}))
+    plan = driver.plan_driver(context)
+    assert plan["absent"] == [path]
+    assert undo(context, plan)["write"] == [{"path": path, "content": f"deb {uri} /\n", "mode": "0644"}]

@@ -112,7 +112,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         },
         {},
     ),
-    ("GF738", {"system": {"id": "debian", "version_id": "13"}}, {}),
+    ("GF738", {"system": {"id": "openEuler", "version_id": "22.03"}}, {"gpu_driver_repo_url": "https://mirror/own/"}),
     ("GF739", {"system": {"lock": 812}}, {}),
     ("GF739", {"system": {"cloud_init_running": True}}, {}),
     ("GF740", {"system": {"unfinished": ["nvidia-dkms-580-open"]}}, {}),
@@ -265,7 +265,8 @@ def test_nothing_is_asked_when_everything_is_installed() -> None:
             "libnvidia-container-tools",
         ),
     }
-    assert preflight.resolve_request(host(probe(packages=installed), gpu_driver_version="580.126.09")) == {}
+    reading = probe(packages=installed, library="580.126.09")
+    assert preflight.resolve_request(host(reading, gpu_driver_version="580.126.09")) == {}
 
 
 def test_everything_wrong_with_a_host_is_reported_at_once() -> None:
@@ -344,7 +345,7 @@ def test_warnings_are_accepted_with_a_reason_and_errors_never() -> None:
 
 def test_every_code_of_preflight_has_a_test_and_every_text_can_be_filled() -> None:
     rows = host().tables.rows("host_findings", "findings")
-    elsewhere = {"GF711", "GF721", "GF722", "GF735", "GF736", "GF737"}
+    elsewhere = {"GF711", "GF721", "GF722", "GF735", "GF736", "GF737", "GF760", "GF761", "GF762"}
     tested = {case[0] for case in CASES} | elsewhere | set(QUIET)
     assert {row["code"] for row in rows if row["code"] < "GF770"} == tested
     assert report.text(report.ordered(preflight.findings(host(probe(runfile=True))))).startswith(

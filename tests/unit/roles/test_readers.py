@@ -183,12 +183,19 @@ def test_dpkg_status() -> None:
 
 
 def test_rpm_listing_with_locks() -> None:
-    found = packages.rpm_packages(
-        "nvidia-open\t3\t610.57.04-1.el9\nkernel\t(none)\t5.14.0-503.el9\nbash\t(none)\t5-1\n",
-        "# comment\nnvidia-open-3:610.57.04-1.el9.*\n",
+    listing = (
+        "nvidia-open\t3\t610.57.04-1.el9\nkernel\t(none)\t5.14.0-503.el9\nbash\t(none)\t5-1\n"
+        "nvidia-driver\t3\t610.57.04-1.el9\nlibnvidia-ml\t3\t610.57.04-1.el9\n"
     )
-    assert found["nvidia-open"] == {"version": "3:610.57.04-1.el9", "hold": True, "state": "installed"}
-    assert found["kernel"]["hold"] is False and "bash" not in found
+    locks = (
+        "# comment\nnvidia-open-3:610.57.04-1.el9.*\nnvidia-driver-3:580.126.09-1.el9.*\n!kernel-0:5.14.0-503.el9.*\n"
+    )
+    found = packages.rpm_packages(listing, locks)
+    assert found["nvidia-open"] == {"version": "3:610.57.04-1.el9", "hold": True, "lock": True, "state": "installed"}
+    assert (found["kernel"]["hold"], found["kernel"]["lock"]) == (False, False) and "bash" not in found
+    # A lock on another version holds nothing, and keeps the wanted one away.
+    assert (found["nvidia-driver"]["hold"], found["nvidia-driver"]["lock"]) == (False, True)
+    assert (found["libnvidia-ml"]["hold"], found["libnvidia-ml"]["lock"]) == (False, False)
 
 
 def test_apt_sources_of_both_forms(tmp_path: Path) -> None:
@@ -312,3 +319,12 @@ def test_kernel_log_hits() -> None:
     text = "[1] boot\n[2] NVRM: RmInitAdapter failed! (0x62:0xffff:2477)\n[3] NVRM: Xid (PCI:0000:17:00): 79, pid=1\n"
     patterns = [("rm-init", "NVRM: .*RmInitAdapter failed"), ("xid", r"Xid \([^)]*\): 79\b")]
     assert [h["id"] for h in runtime.kernel_log_hits(text, patterns)] == ["rm-init", "xid"]
+
+
+def test_what_the_driver_said_before_it_was_loaded_last_is_history() -> None:
+    old = "[1] Loading of unsigned module is rejected\n[2] NVRM: API mismatch: the client has 570\n"
+    load = "[3] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.126.09  Release Build\n"
+    patterns = [("mismatch", "NVRM: API mismatch"), ("rejected", "Loading of (?:unsigned )?module is rejected")]
+    assert [h["id"] for h in runtime.kernel_log_hits(old, patterns)] == ["rejected", "mismatch"]
+    assert [h["id"] for h in runtime.kernel_log_hits(old + load, patterns)] == ["rejected"]
+    assert [h["id"] for h in runtime.kernel_log_hits(load + old, patterns)] == ["rejected", "mismatch"]

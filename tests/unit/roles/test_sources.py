@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
     driver,
+    preflight,
     sources,
     toolkit,
     verify,
@@ -40,8 +41,50 @@ def test_a_retired_key_that_is_alone_in_its_file_is_removed() -> None:
 def test_keys_are_fetched_with_their_fingerprint_or_not_at_all() -> None:
     plan = driver.plan_driver(on())
     assert plan["keyrings"][0]["fingerprints"] == ["EB693B3035CD5710E231E123A4B469963BF863CC"]
-    debian13 = on(probe(system={"id": "debian", "version_id": "13"}))
-    assert codes(driver.plan_driver(debian13)["problems"]) == ["GF738"]
+    debian13 = driver.plan_driver(on(probe(system={"id": "debian", "version_id": "13"})))
+    assert debian13["keyrings"][0]["fingerprints"] == ["02182E60104FCDC26EAE1B8597A5D4CB8793F200"]
+    assert debian13["keyrings"][0]["url"].endswith("/debian13/x86_64/8793F200.pub")
+    own = on(probe(system={"id": "openEuler", "version_id": "22.03"}), gpu_driver_repo_url="https://mirror/own/")
+    assert codes(driver.plan_driver(own)["problems"]) == ["GF738"]
+
+
+def _source(file: str, uri: str, **more: Any) -> dict[str, Any]:
+    return {"file": file, "uri": uri, "suite": "/", "components": [], "signed_by": None, "enabled": True, **more}
+
+
+UBUNTU = _source("/etc/apt/sources.list.d/internal.list", "https://mirror.example/ubuntu")
+CUDA = "https://mirror.example/cuda/ubuntu2404/x86_64/"
+
+
+def test_a_file_that_holds_other_sources_too_is_never_removed() -> None:
+    alone = _source("/etc/apt/sources.list.d/cuda.list", CUDA)
+    plan = driver.plan_driver(on(probe(sources=[UBUNTU, alone]), **MIRROR))
+    assert plan["absent"] == ["/etc/apt/sources.list.d/cuda.list"] and plan["problems"] == []
+    beside = _source(UBUNTU["file"], CUDA)
+    plan = driver.plan_driver(on(probe(sources=[UBUNTU, beside]), **MIRROR))
+    assert plan["absent"] == [] and codes(plan["problems"]) == ["GF761"]
+    assert "GF761" in codes(preflight.findings(on(probe(sources=[UBUNTU, beside]), **MIRROR)))
+    kit = _source(UBUNTU["file"], "https://mirror.example/toolkit/amd64/")
+    plan = toolkit.plan_toolkit(on(probe(sources=[UBUNTU, kit]), **MIRROR))
+    assert plan["absent"] == [] and codes(plan["problems"]) == ["GF761"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"enabled": False}, {"uri": "https://developer.download.nvidia.com/compute/cuda/repos/x/"}]
+)
+def test_what_apt_does_not_refuse_in_such_a_file_is_no_error(change: dict[str, Any]) -> None:
+    plan = driver.plan_driver(on(probe(sources=[UBUNTU, {**_source(UBUNTU["file"], CUDA), **change}]), **MIRROR))
+    assert plan["absent"] == [] and plan["problems"] == []
+
+
+def test_a_repository_file_of_dnf_with_other_sections_stays() -> None:
+    el9 = {"id": "rocky", "version_id": "9.4", "manager": "dnf"}
+    found = [{"file": "/etc/yum.repos.d/idc.repo", "id": i, "uri": u, "enabled": True} for i, u in (
+        ("baseos", "https://mirror.example/baseos"), ("cuda", "https://mirror.example/compute/cuda/repos/rhel9/x86_64"),
+    )]  # fmt: skip
+    plan = driver.plan_driver(on(probe(system=el9, sources=found)))
+    assert plan["absent"] == [] and "GF761" not in codes(plan["problems"])
+    assert driver.plan_driver(on(probe(system=el9, sources=found[1:])))["absent"] == ["/etc/yum.repos.d/idc.repo"]
 
 
 MIRROR: dict[str, Any] = {

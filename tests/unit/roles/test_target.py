@@ -129,7 +129,7 @@ def test_fabric_manager_has_a_hyphen_on_rpm_below_580(branch: str, expected: lis
     hardware = {"gpus": gpus("2330", 8), "nvswitches": [{"slot": "s", "device": "22a3"}]}
     reading = probe(system=EL9, hardware=hardware)
     found = names(reading, gpu_driver_branch=branch, gpu_driver_flavour="open")
-    assert found == ["nvidia-open", *expected]
+    assert found == ["nvidia-open", *expected, "dkms", "python3-dnf-plugin-versionlock"]
 
 
 def test_blackwell_board_wants_subnet_manager_and_device_monitor() -> None:
@@ -222,32 +222,34 @@ def test_refused_platforms_have_a_reason(identity: str, version: str, refused: b
 @pytest.mark.parametrize(
     ("system", "kernel", "expected"),
     [
-        ({"id": "ubuntu", "version_id": "24.04"}, "6.8.0-45-generic", ["linux-headers-6.8.0-45-generic"]),
+        ({"id": "ubuntu", "version_id": "24.04"}, "6.8.0-45-generic", [("linux-headers-6.8.0-45-generic", None)]),
         (
             {"id": "rocky", "version_id": "9.4", "manager": "dnf"},
             "5.14.0-427.el9.x86_64",
-            ["kernel-devel-matched", "kernel-headers"],
+            [("kernel-devel-matched", "5.14.0-427.el9"), ("kernel-headers", None)],
         ),
         (
             {"id": "rhel", "version_id": "9.4", "manager": "dnf"},
             "5.14.0-427.el9.aarch64+64k",
-            ["kernel-64k-devel-matched", "kernel-headers"],
+            [("kernel-64k-devel-matched", "5.14.0-427.el9"), ("kernel-headers", None)],
         ),
         (
             {"id": "ol", "version_id": "9.4", "manager": "dnf"},
             "5.15.0-300.el9uek.x86_64",
-            ["kernel-uek-devel", "kernel-headers"],
+            [("kernel-uek-devel", "5.15.0-300.el9uek"), ("kernel-headers", None)],
         ),
         (
             {"id": "openEuler", "version_id": "22.03", "manager": "dnf"},
-            "5.10.0-60",
-            ["kernel-devel-5.10.0-60", "kernel-headers"],
+            "5.10.0-60.18.0.50.oe2203.x86_64",
+            [("kernel-devel", "5.10.0-60.18.0.50.oe2203"), ("kernel-headers", None)],
         ),
     ],
 )
-def test_headers_are_those_of_the_running_kernel(system: dict[str, str], kernel: str, expected: list[str]) -> None:
+def test_headers_are_those_of_the_running_kernel(
+    system: dict[str, str], kernel: str, expected: list[tuple[str, str | None]]
+) -> None:
     context = host(probe(system=system, kernel={"release": kernel, "headers": False}))
-    assert [item["name"] for item in driver.headers_want(context)] == expected
+    assert [(item["name"], item["version"]) for item in driver.headers_want(context)] == expected
 
 
 def test_versions_compare_by_number() -> None:

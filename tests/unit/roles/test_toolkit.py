@@ -100,6 +100,45 @@ def test_rancher_is_only_restarted(owner: str, running: str) -> None:
     assert default["files"][0]["content"] == "default-runtime: nvidia\n" and default["restart"]
 
 
+RANCHER: dict[str, Any] = {
+    "containerd": None,
+    "containerd_dump": None,
+    "sockets": ["/run/k3s/containerd/containerd.sock"],
+}
+
+
+@pytest.mark.parametrize("line", ["default-runtime: nvidia\n", 'default-runtime: "nvidia"  # gpus\n'])
+def test_a_default_runtime_goes_with_the_runtime(line: str) -> None:
+    """k3s whose default runtime has no binary starts no pod at all."""
+    config = paths.RANCHER_CONFIG["k3s"]
+    reading = converged(
+        runtime=RANCHER,
+        units={"k3s.service": unit()},
+        files={config: file(f"token: x\n{line}node-name: a\n", "0600"), paths.CONTAINERD_CONFIG: file(V2)},
+    )
+    gone = toolkit.plan_toolkit(on(reading, gpu_container_toolkit_state="absent"))
+    assert gone["files"] == [{"path": config, "content": "token: x\nnode-name: a\n", "mode": "0600"}]
+    # It looks for the binary at its start: the restart comes when the packages are gone.
+    assert gone["restart"] == [] and gone["afterwards"] == [{"name": "k3s.service", "state": "restarted"}]
+    known = merged(reading, {"files": {paths.RANCHER_CONTAINERD["k3s"]: file("nvidia-container-runtime")}})
+    plan = kit_plan(known)  # gpu_container_toolkit_default_runtime is false
+    assert plan["files"] == gone["files"] and plan["restart"]
+    other = merged(known, {"files": {config: file("default-runtime: crun\n")}})
+    assert kit_plan(other)["files"] == []
+
+
+def test_docker_loses_the_default_runtime_when_it_is_not_wanted() -> None:
+    runtimes = '{"nvidia": {"path": "nvidia-container-runtime"}}'
+    text = f'{{"default-runtime": "nvidia", "log-level": "warn", "runtimes": {runtimes}}}'
+    runtime = {"containerd": None, "containerd_dump": None, "docker": True, "sockets": ["/run/docker.sock"]}
+    reading = converged(
+        runtime=runtime, files={paths.DOCKER_CONFIG: file(text, mtime=5.0)}, units={"docker.service": unit()}
+    )
+    (written,) = kit_plan(reading)["files"]
+    assert json.loads(written["content"]) == {k: v for k, v in json.loads(text).items() if k != "default-runtime"}
+    assert kit_plan(reading, gpu_container_toolkit_default_runtime=True)["files"] == []
+
+
 def test_kubespray_gets_variables_and_no_edit() -> None:
     plan = kit_plan(converged(), gpu_runtime_owner="kubespray", gpu_container_toolkit_default_runtime=True)
     assert plan["files"] == [] and plan["restart"] == []

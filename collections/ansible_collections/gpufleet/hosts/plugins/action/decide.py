@@ -113,8 +113,12 @@ class ActionModule(ActionBase):
         # One call: the templar resolves nested variables of the inventory.
         wanted = {name: self._templar.template(value) for name, value in wanted.items()}
         wanted, wrong = settings.checked(settings.overridden(wanted))
+        wrong = wrong or settings.malformed(wanted)
+        wrong += settings.unknown(variables)
         if wrong:
-            raise AnsibleActionFail("variables: " + "; ".join(wrong))
+            tables = catalog.catalog(str(wanted["gpu_catalog_dir"] or ""))
+            found = report.ordered([report.finding(tables, "GF760", what=what) for what in wrong])
+            raise AnsibleActionFail(report.text(found))
         host = context.Context(
             facts["gpu_probe"], wanted, catalog.catalog(str(wanted["gpu_catalog_dir"])), facts.get("gpu_resolved", {}),
             {"ansible_core": ansible.release.__version__},

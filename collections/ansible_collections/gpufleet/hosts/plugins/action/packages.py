@@ -81,8 +81,10 @@ class ActionModule(ActionBase):
                 }  # fmt: skip
                 calls.append(("ansible.builtin.apt", options))
             return calls
+        # Installing `@module:stream` would bring the stream's newest driver first. Streams change after a reset alone.
         for stream in arguments.get("streams", []):
-            calls.append(("ansible.builtin.dnf", {"name": [f"@{stream}"], "state": "present", "lock_timeout": lock}))
+            for words in (f"reset {stream.partition(':')[0]}", f"enable {stream}"):
+                calls.append(("ansible.builtin.command", {"_raw_params": f"dnf -y module {words}"}))
         if names:
             options = {
                 "name": names, "state": "present", "update_cache": bool(arguments.get("update", True)),

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 # Packages of the vendor's repositories that the roles may ask for.
 _OF_INTEREST = re.compile(
     r"^(?:nvidia|libnvidia|cuda-drivers|libnvsdm|nvlsm|libxnvctrl|xserver-xorg-video-nvidia|kmod-nvidia|firmware-nvidia"
-    r"|infiniband-diags)"
+    r"|infiniband-diags|libcuda1|libcudadebugger1|libnvcuvid1|libnvoptix1|lib(?:egl|gl|gles|glx)\w*-nvidia)"
 )
 _RPM = "{http://linux.duke.edu/metadata/common}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import fcntl
+import fnmatch
 import glob
 import os
 import re
@@ -14,11 +15,14 @@ from .hardware import read_text
 # Packages that the roles have something to say about.
 _INTERESTING = re.compile(
     r"^(?:lib)?(?:nvidia|nvsdm|nvlsm|cuda-|cudart|xserver-xorg-video-nvidia|xnvctrl|nscq)"
+    r"|^(?:libcuda1|libcudadebugger1|libnvcuvid1|libnvoptix1|lib(?:egl|gl|gles|glx)\w*-nvidia)"
     r"|^(?:kmod-nvidia|akmod-nvidia|dnf-plugin-nvidia|firmware-nvidia|bumblebee-nvidia)"
     r"|^(?:linux-(?:headers|image|modules-nvidia)|kernel(?:-64k|-uek)?(?:-core|-devel|-devel-matched|-headers)?$)"
     r"|^(?:dkms|gcc|make|containerd|containerd\.io|docker-ce|docker\.io|moby-engine|cri-o|enroot|infiniband-diags"
-    r"|unattended-upgrades|needrestart|epel-release|datacenter-gpu-manager.*)$"
+    r"|python3-dnf-plugin-versionlock|unattended-upgrades|needrestart|epel-release|datacenter-gpu-manager.*)$"
 )
+# name-epoch:version-release.architecture
+LOCK = re.compile(r"([^#!\s].*?)-(\d+:\S+)$")
 APT_MANAGER = "apt"
 DNF_MANAGER = "dnf"
 
@@ -62,16 +66,23 @@ def dpkg_unfinished(status):
 def rpm_packages(listing, locks):
     """Installed packages of interest from `rpm -qa --qf '%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\n'`.
 
-    `locks` is the text of versionlock.list; an entry that names the package counts as a hold.
+    `locks` is the text of versionlock.list. `hold`: the installed version is locked; `lock`: some version is, which
+    keeps every other one away.
     """
-    locked = {re.sub(r"-\d+:.*$", "", line.strip()) for line in locks.splitlines() if line.strip()[:1] not in ("", "#")}
+    locked = {}
+    for line in locks.splitlines():
+        match = LOCK.match(line.strip())
+        if match:
+            locked.setdefault(match.group(1), set()).add(match.group(2))
     found = {}
     for line in listing.splitlines():
         name, _, rest = line.partition("\t")
         epoch, _, version = rest.partition("\t")
         if version and interesting(name):
             full = version if epoch in ("(none)", "0") else f"{epoch}:{version}"
-            found[name] = {"version": full, "hold": name in locked, "state": "installed"}
+            exact = full if ":" in full else f"0:{full}"
+            held = any(fnmatch.fnmatchcase(exact, entry.rpartition(".")[0]) for entry in locked.get(name, ()))
+            found[name] = {"version": full, "hold": held, "lock": name in locked, "state": "installed"}
     return found
 
 

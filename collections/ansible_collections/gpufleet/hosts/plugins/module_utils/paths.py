@@ -36,6 +36,16 @@ RANCHER_CONTAINERD = {
     "rke2": "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
 }
 
+# Left by whatever makes a host a node: kubeadm and kubespray, k3s and RKE2, k0s, MicroK8s, others.
+KUBELETS = (
+    "/var/lib/kubelet/config.yaml",
+    "/etc/kubernetes/kubelet.conf",
+    "/var/lib/kubelet/kubeconfig",
+    "/var/lib/rancher",
+    "/var/lib/k0s/kubelet",
+    "/var/snap/microk8s/current",
+)
+
 ALL = (
     CUDA_SOURCE_APT,
     CUDA_SOURCE_DNF,

@@ -101,11 +101,20 @@ def os_release(text):
     return fields
 
 
+# The kernel module's first line.
+_LOADING = re.compile(r"NVRM: loading NVIDIA UNIX")
+
+
 def kernel_log_hits(text, patterns, limit=50):
-    """Lines of a kernel log that match one of the patterns, the newest `limit`, each with its pattern's id."""
+    """Lines of a kernel log that match one of the patterns, the newest `limit`, each with its pattern's id.
+
+    What the driver said before it was loaded last is history: the GPUs have been initialised anew since.
+    """
     compiled = [(name, re.compile(pattern)) for name, pattern in patterns]
     hits = []
     for line in (text or "").splitlines():
+        if _LOADING.search(line):
+            hits = [hit for hit in hits if "NVRM:" not in hit["line"]]
         for name, pattern in compiled:
             if pattern.search(line):
                 hits.append({"id": name, "line": line.strip()[:300]})

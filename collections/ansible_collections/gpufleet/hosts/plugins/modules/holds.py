@@ -35,9 +35,10 @@ packages:
   elements: str
 """
 
-import re
+import os
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gpufleet.hosts.plugins.module_utils import packages
 
 LOCKS = "/etc/dnf/plugins/versionlock.list"
 
@@ -58,18 +59,28 @@ def dnf_locks():
 
 
 def locked_name(line):
-    """Name that a line locks, "" for comments: name-epoch:version-release.arch."""
-    match = re.match(r"([^#\s].*?)-\d+:", line)
+    """Name that a line locks, "" for comments and patterns: name-epoch:version-release.arch."""
+    match = packages.LOCK.match(line.strip())
     return match.group(1) if match else ""
+
+
+def dnf_lines(module, names):
+    """Name -> the line that locks its installed version; none for a package that is not installed."""
+    query = ["rpm", "-q", "--qf", "%{NAME}\t%{NAME}-%|EPOCH?{%{EPOCH}}:{0}|:%{VERSION}-%{RELEASE}.*\n", *sorted(names)]
+    _rc, text, _err = module.run_command(query)
+    return dict(line.split("\t") for line in text.splitlines() if "\t" in line)
 
 
 def dnf_change(module, hold, release):
     """Write the lock file: entries of `release` and old entries of `hold` go, the installed versions of `hold` come."""
     lines = [line for line in dnf_locks() if locked_name(line) not in set(hold) | set(release)]
     if hold:
-        query = ["rpm", "-q", "--qf", "%{NAME}-%|EPOCH?{%{EPOCH}}:{0}|:%{VERSION}-%{RELEASE}.*\n", *sorted(hold)]
-        _rc, text, _err = module.run_command(query, check_rc=True)
-        lines += text.splitlines()
+        wanted = dnf_lines(module, hold)
+        missing = sorted(set(hold) - set(wanted))
+        if missing:
+            module.fail_json(msg="not installed, so no version can be held: " + ", ".join(missing))
+        lines += wanted.values()
+    os.makedirs(os.path.dirname(LOCKS), mode=0o755, exist_ok=True)
     with open(LOCKS, "w", encoding="utf-8") as handle:
         handle.write("\n".join(lines) + "\n")
 
@@ -85,9 +96,15 @@ def main():
         supports_check_mode=True,
     )
     apt = module.params["manager"] == "apt"
-    held = apt_held(module) if apt else {locked_name(line) for line in dnf_locks()}
+    if apt:
+        named = held = apt_held(module)
+    else:
+        lines = dnf_locks()
+        named = {locked_name(line) for line in lines}
+        wanted = dnf_lines(module, module.params["hold"]) if module.params["hold"] else {}
+        held = {name for name, line in wanted.items() if line in lines}  # at the version that is installed
     hold = sorted(set(module.params["hold"]) - held)
-    release = sorted(set(module.params["release"]) & held)
+    release = sorted(set(module.params["release"]) & named)
     if not module.check_mode:
         if apt:
             for action, names in (("unhold", release), ("hold", hold)):

@@ -96,6 +96,9 @@ class Probe:
         devices = hardware.pci_devices(self.params["sysfs_root"])
         kernel = hardware.kernel(self.params["proc_root"])
         driver = hardware.loaded_driver(self.params["proc_root"])
+        sources = packages.apt_sources() if manager == "apt" else packages.yum_sources()
+        # With the text of the sources, one that made way can be put back.
+        files = [*paths.ALL, *sorted({source["file"] for source in sources} - set(paths.ALL))]
         return {
             "schema": 1,
             "system": self.system(manager),
@@ -112,11 +115,11 @@ class Probe:
             "smi": self.smi() if driver else None,
             "holders": hardware.device_holders() if driver else [],
             "packages": self.packages(manager),
-            "sources": packages.apt_sources() if manager == "apt" else packages.yum_sources(),
+            "sources": sources,
             "keyrings": self.keyrings(),
             "units": self.units(),
             "runtime": self.runtime(),
-            "files": {path: record for path in paths.ALL for record in [runtime.file_record(path)] if record},
+            "files": {path: record for path in files for record in [runtime.file_record(path)] if record},
             "mig": self.mig() if driver else {},
             "time_slice": self.time_slice() if driver and self.params["time_slice"] else [],
         }
@@ -134,7 +137,7 @@ class Probe:
             "cloud_init_running": exists("/run/cloud-init") and not exists("/run/cloud-init/result.json"),
             "unfinished": packages.dpkg_unfinished(status), "free_mib": self.free_space(),
             "unattended_blacklist": packages.unattended_blacklist() if manager == "apt" else [],
-            "in_cluster": os.path.exists("/var/lib/kubelet/config.yaml") or os.path.isdir("/var/lib/rancher"),
+            "in_cluster": any(exists(path) for path in paths.KUBELETS),
         }  # fmt: skip
 
     def dpkg_status(self):

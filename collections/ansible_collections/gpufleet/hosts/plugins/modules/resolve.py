@@ -144,7 +144,16 @@ class Resolver:
                 ask = {name for group in groups for name in group if index.of_interest(name)}
             return found
         if self.module.get_bin_path("dnf"):
-            query = ["dnf", "-q", "repoquery", "--qf", "%{name}\t%{epoch}\t%{version}-%{release}\n", *sorted(names)]
+            # A locked version hides the others.
+            query = [
+                "dnf",
+                "-q",
+                "--disableplugin=versionlock",
+                "repoquery",
+                "--qf",
+                "%{name}\t%{epoch}\t%{version}-%{release}\n",
+                *sorted(names),
+            ]
             _rc, text, _err = self.module.run_command(query)
             found = {}
             for line in text.splitlines():

@@ -14,8 +14,8 @@ from .versions import fields, upstream
 
 _DRIVER_NAME = re.compile(
     r"^(?:nvidia-(?!container|docker|mig-manager|cdi)|libnvidia-(?!container)|cuda-drivers|libnvsdm|libxnvctrl|kmod-nvidia"
-    r"|xserver-xorg-video-nvidia|firmware-nvidia|libcuda1|akmod-nvidia|linux-modules-nvidia|linux-objects-nvidia"
-    r"|linux-signatures-nvidia)"
+    r"|xserver-xorg-video-nvidia|firmware-nvidia|akmod-nvidia|linux-modules-nvidia|linux-objects-nvidia"
+    r"|linux-signatures-nvidia|libcuda1|libcudadebugger1|libnvcuvid1|libnvoptix1|lib(?:egl|gl|gles|glx)\w*-nvidia)"
 )
 
 
@@ -110,6 +110,10 @@ class Context:
     def unheld(self, name: str, install: list[dict[str, Any]]) -> bool:
         """Whether a package has to be held: it is not, or it is about to change, which takes apt's hold away."""
         return not self.packages.get(name, {}).get("hold") or any(item["name"] == name for item in install)
+
+    def locked(self, install: list[dict[str, Any]]) -> list[str]:
+        """Names whose version lock (dnf) would keep the wanted version away."""
+        return [item["name"] for item in install if self.packages.get(item["name"], {}).get("lock")]
 
     def file_text(self, path: str) -> str | None:
         """Text of a file that the probe read, None when there is none."""

@@ -61,9 +61,24 @@ def headers_want(context: Context) -> list[dict[str, Any]]:
     """The headers of the running kernel when they are not there; they come from the host's own repositories."""
     if context.probe["kernel"]["headers"]:
         return []
-    names = context.platform.headers(context.probe["kernel"]["release"], context.tables)
+    wanted = context.platform.headers(context.probe["kernel"]["release"], context.tables)
+    have = {name: row["version"].rpartition(":")[2] for name, row in context.packages.items()}
+    missing = [(n, v) for n, v in wanted if n not in have or v not in (None, have[n])]
+    return [{"name": name, "version": version, "repository": "", "part": "headers"} for name, version in missing]
+
+
+def build_want(context: Context) -> list[dict[str, Any]]:
+    """What builds the module, where the driver's packages come from another repository than it; and dnf's locks."""
+    tables, platform = context.tables, context.platform
+    rows = tables.rows("host_repositories", "build_packages")
+    runfile = context.settings["gpu_driver_method"] == "runfile"
+    dkms = context.settings["gpu_driver_kmod"] == "dkms"
+    names = [r["package"] for r in rows if runfile or (dkms and r["manager"] == platform.manager)]
+    if context.settings["gpu_driver_hold"] and not runfile:
+        row = tables.row("host_repositories", "version_lock", "platform", platform.key)
+        names += [row["package"]] if row else []
     missing = [name for name in names if name not in context.packages]
-    return [{"name": name, "version": None, "repository": "", "part": "headers"} for name in missing]
+    return [{"name": name, "version": None, "repository": "", "part": "build"} for name in missing]
 
 
 def repository_of(context: Context) -> sources.Repository:
@@ -85,7 +100,9 @@ def wanted_packages(context: Context) -> list[dict[str, Any]]:
     row = row_of(context)
     if row is None:
         return []
-    names = driver_packages(target, row, settings["gpu_driver_components"], context.probe["kernel"]["release"])
+    names = driver_names(context, row)
+    if not names:
+        return []
     want = [{"name": name, "version": target.version, "repository": repository, "part": "driver"} for name in names]
     for item in want:
         if item["name"].startswith("linux-modules-nvidia"):  # versioned by the kernel, not by the driver
@@ -96,7 +113,34 @@ def wanted_packages(context: Context) -> list[dict[str, Any]]:
     want += fabric.want(context, row, repository)
     extras = [str(name) for name in settings["gpu_driver_extra_packages"]]
     want += [{"name": name, "version": target.version, "repository": repository, "part": "driver"} for name in extras]
-    return want + headers_want(context)
+    return (
+        want
+        + _siblings(context, {item["name"] for item in want}, repository)
+        + headers_want(context)
+        + build_want(context)
+    )
+
+
+def driver_names(context: Context, row: dict[str, Any]) -> list[str]:
+    """The driver's packages by name. The whole driver where the branch has no packages without graphics."""
+    kernel, target = context.probe["kernel"]["release"], context.target
+    wanted = str(context.settings["gpu_driver_components"])
+    return driver_packages(target, row, wanted, kernel) or driver_packages(target, row, "full", kernel)
+
+
+def _siblings(context: Context, names: set[str], repository: str) -> list[dict[str, Any]]:
+    """dnf: installed packages of the driver, to be moved with it under their own names where the repository has them.
+
+    Their names carry no branch, so nothing else tells one that stays from one that is left over.
+    """
+    if context.platform.manager != "dnf":
+        return []
+    skipped = {*names, *other_kmods(context), *other_flavour(context)}
+    moved = sorted(n for n, v in context.driver_family.items() if n not in skipped and v != context.target.version)
+    return [
+        {"name": n, "version": context.target.version, "repository": repository, "part": "driver", "optional": True}
+        for n in moved
+    ]
 
 
 def _installed(context: Context, item: dict[str, Any]) -> bool:
@@ -109,7 +153,8 @@ def _installed(context: Context, item: dict[str, Any]) -> bool:
 def resolve_request(context: Context) -> dict[str, Any]:
     """The question that the repositories have to answer, {} when everything wanted is installed."""
     want = wanted_packages(context)
-    if all(_installed(context, item) or item.get("optional") for item in want):
+    # Without the library something that the named packages pull in is gone; only the repository knows what that is.
+    if context.probe["library"] and all(_installed(context, item) or item.get("optional") for item in want):
         return {}
     used = {item["repository"] for item in want}
     repo = repository_of(context)
@@ -134,6 +179,7 @@ def _repository(context: Context, plan: dict[str, Any]) -> None:
                              "fingerprints": repo.fingerprints}]  # fmt: skip
     plan["files"] += context.want_file(repo.source_path, repo.source_text())
     plan["absent"] += sources.foreign_sources(repo, context.probe)
+    plan["problems"] += sources.shared_problems(repo, context.probe)
     plan["absent"] += [
         file for file, _key, _day, alone in sources.retired_keyrings(context.probe, context.tables) if alone
     ]
@@ -153,7 +199,7 @@ def _packages(context: Context, plan: dict[str, Any]) -> None:
     target, settings = context.target, context.settings
     manager = context.platform.manager
     row = row_of(context)
-    if row is None or not wanted_packages(context):
+    if row is None or not driver_names(context, row):
         plan["problems"].append(("GF714", {"flavour": target.flavour, "branch": target.branch,
                                            "offered": "no package of this flavour on this platform"}))  # fmt: skip
         return
@@ -180,10 +226,11 @@ def _packages(context: Context, plan: dict[str, Any]) -> None:
     if not plan["resolve"]:
         plan["packages"]["remove"] += sorted(stale)
         # apt does not let a held package go for one that replaces it, which is what happens where names change (590).
-        plan["release"] = sorted(n for n in stale if context.packages[n]["hold"])
+        held = {n for n in stale if context.packages[n]["hold"]}
+        plan["release"] = sorted(held | {*context.locked(plan["packages"]["install"])})
     if settings["gpu_driver_hold"]:
         held = {n for n, v in context.driver_family.items() if v == target.version} | names
-        held -= {n for n in names if n.startswith(("linux-headers-", "kernel-"))}
+        held -= {item["name"] for item in plan["packages"]["install"] if item.get("part") in ("headers", "build")}
         plan["hold"] = sorted(n for n in held if context.unheld(n, plan["packages"]["install"]))
 
 
@@ -214,6 +261,7 @@ def other_flavour(context: Context) -> list[str]:
     patterns = [
         row["pattern"] for row in rows
         if row["manager"] == context.platform.manager and row["flavour"] != context.target.flavour
+        and row.get("id") in (None, context.platform.id)
     ]  # fmt: skip
     return sorted(name for name in context.driver_family if any(re.search(p, name) for p in patterns))
 
@@ -234,7 +282,8 @@ def unresolved(context: Context, answer: dict[str, Any]) -> list[tuple[str, dict
     for error in answer.get("errors", []):
         problems.append(("GF735", {"url": error["url"], "answer": error["answer"]}))
     parts = {item["name"]: item.get("part", "driver") for item in answer.get("request", [])}
-    for part, code in (("driver", "GF736"), ("fabric", "GF737"), ("headers", "GF722"), ("toolkit", "GF736")):
+    codes = {"driver": "GF736", "fabric": "GF737", "headers": "GF722", "build": "GF762", "toolkit": "GF736"}
+    for part, code in codes.items():
         missing = [name for name in answer.get("missing", []) if parts.get(name) == part]
         if not missing:
             continue
@@ -267,14 +316,9 @@ def _runfile(context: Context, plan: dict[str, Any]) -> None:
         "path": f"/var/cache/NVIDIA-Linux-{context.platform.architecture}-{target.version}.run",
         "arguments": ["--silent", "--dkms", f"-m={kind}"], "replaces": context.probe["runfile"],
     }  # fmt: skip
-    want = headers_want(context)
-    dkms = (
-        [{"name": "dkms", "version": None, "repository": "", "part": "headers"}]
-        if "dkms" not in context.packages
-        else []
-    )
-    if want + dkms:
-        request = {"repositories": [], "want": want + dkms, "urls": []}
+    want = headers_want(context) + build_want(context)
+    if want:
+        request = {"repositories": [], "want": want, "urls": []}
         answer = context.answer(request["want"])
         if answer is None:
             plan["resolve"] = request

@@ -13,14 +13,17 @@ _HEADER = "# Written by the role gpu_driver.\n"
 
 def preferences(version: str | None) -> str:
     """apt preferences that keep every driver package at one version, whatever a repository brings."""
-    names = "nvidia-* libnvidia-* cuda-drivers* libnvsdm* libxnvctrl* xserver-xorg-video-nvidia* firmware-nvidia*"
+    names = (
+        "nvidia-* libnvidia-* cuda-drivers* libnvsdm* libxnvctrl* xserver-xorg-video-nvidia* firmware-nvidia* libcuda1"
+        " libcudadebugger1 libnvcuvid1 libnvoptix1 libegl*-nvidia* libgl*-nvidia*"
+    )
     return f"{_HEADER}Package: {names}\nPin: version {version}-*\nPin-Priority: 1001\n"
 
 
 UNATTENDED_TEXT = (
     "// Written by the role gpu_driver: libraries must not be replaced under a loaded module.\n"
     'Unattended-Upgrade::Package-Blacklist {\n  "^nvidia-";\n  "^libnvidia-";\n  "^cuda-drivers";\n  "^libnvsdm";\n'
-    '  "^linux-modules-nvidia-";\n};\n'
+    '  "^libcuda1$";\n  "^linux-modules-nvidia-";\n};\n'
 )
 
 # The installer file brings the daemon without a unit; this one is as in the packages.

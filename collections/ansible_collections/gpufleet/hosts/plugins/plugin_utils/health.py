@@ -197,6 +197,8 @@ def facts(context: Context, *, healthy: bool) -> dict[str, Any]:
             "branch": int(driver["version"].split(".")[0]),
             "flavour": driver["flavour"],
         }
+        if context.settings["gpu_driver_method"] == "runfile":  # the way back needs the checksum of that file
+            last_good["runfile_sha256"] = str(context.settings["gpu_driver_runfile_sha256"])
     seen = fabric.fabric_of(context)
     return {
         "schema": 1,

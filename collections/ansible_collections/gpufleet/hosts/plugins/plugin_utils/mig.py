@@ -220,6 +220,7 @@ def _package(context: Context, plan: dict[str, Any]) -> None:
             missing = [{**answer, "request": [{**want[0], "part": "driver"}]}] if answer["missing"] else []
             plan["problems"] += [p for a in missing for p in unresolved(context, a)]
             plan["packages"]["install"] = answer["packages"]
+    plan["release"] = context.locked(plan["packages"]["install"])
     if settings["gpu_mig_manager_hold"] and context.unheld(PACKAGE, plan["packages"]["install"]):
         plan["hold"] = [PACKAGE]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,15 +50,21 @@ class Platform:
 
     def modular(self, tables: Catalog) -> bool:
         """Whether the driver comes in dnf module streams."""
-        return any(self.key.lower() in row["modular"] for row in tables.rows("packages", "rpm_modularity"))
+        return any(self.key in row["modular"] for row in tables.rows("packages", "rpm_modularity"))
 
-    def headers(self, kernel: str, tables: Catalog) -> list[str]:
-        """Packages that bring the headers of the running kernel."""
+    def headers(self, kernel: str, tables: Catalog) -> list[tuple[str, str | None]]:
+        """(package, its version or None for any) of what brings the headers of the running kernel.
+
+        On Debian the kernel is a part of the name. An rpm has it as its version; another one brings another kernel.
+        """
         names = self.row["headers"] if self.row else ["linux-headers-<kernel>"]
         if self.family == "redhat":
             variant = next((r for r in tables.rows("host_kernel", "kernel_headers") if r["match"] in kernel), None)
             names = variant["packages"] if variant else names
-        return [name.replace("<kernel>", kernel) for name in names]
+        if self.family == "debian":
+            return [(name.replace("<kernel>", kernel), None) for name in names]
+        version = re.sub(r"\.(?:x86_64|aarch64)(?:\+.*)?$", "", kernel)
+        return [(n.removesuffix("-<kernel>"), version if n.endswith("-<kernel>") else None) for n in names]
 
 
 def platform_of(system: dict[str, Any], tables: Catalog) -> Platform:

@@ -8,7 +8,7 @@ from typing import Any
 from . import driver, driver_config, fabric, health, mig, preflight_runtime, runtimes, sources, toolkit
 from .context import Context
 from .report import finding
-from .versions import at_least, within
+from .versions import at_least, upstream, within
 
 Problem = tuple[str, dict[str, Any]]
 MINIMUM_CORE = "2.19"
@@ -252,10 +252,12 @@ def _packages(context: Context) -> list[Problem]:
 def _foreign(context: Context) -> dict[str, list[str]]:
     """Origin -> installed driver packages that do not come from the wanted source."""
     found: dict[str, list[str]] = {}
+    versions = {name: upstream(row["version"]) for name, row in context.packages.items()}
     for row in context.tables.rows("host_kernel", "foreign_packages"):
         if row["manager"] != context.platform.manager or row["method"] == context.settings["gpu_driver_method"]:
             continue
-        names = sorted(name for name in context.packages if re.search(row["pattern"], name))
+        own = {v for name, v in versions.items() if row.get("unless") and re.search(row["unless"], name)}
+        names = sorted(n for n, version in versions.items() if re.search(row["pattern"], n) and version not in own)
         if names:
             found[row["from"]] = names
     return found
@@ -273,11 +275,13 @@ def _repositories(context: Context) -> list[Problem]:
     if managed and repo.url:
         problems += _sha1(context, repo)
         removed = sources.foreign_sources(repo, context.probe)
+        problems += sources.shared_problems(repo, context.probe)
         if not repo.key_known and not sources.key_installed(repo, context.probe):
             problems.append(("GF738", {"repository": repo.url, "variable": "gpu_driver_repo_key"}))
     if settings["gpu_container_toolkit_state"] == "present" and settings["gpu_repo_manage"]:
         kit = toolkit.repository_of(context)
         removed += sources.foreign_sources(kit, context.probe)
+        problems += sources.shared_problems(kit, context.probe)
         if not kit.key_known and not sources.key_installed(kit, context.probe):
             problems.append(("GF738", {"repository": kit.url, "variable": "gpu_container_toolkit_repo_key"}))
     for file, key, day, _alone in sources.retired_keyrings(context.probe, context.tables):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from ..module_utils import paths
@@ -125,6 +126,8 @@ def _docker(context: Context, plan: dict[str, Any]) -> None:
         document["runtimes"][name] = {"args": [], "path": "nvidia-container-runtime"}
     if settings["gpu_container_toolkit_default_runtime"]:
         document["default-runtime"] = name
+    elif document.get("default-runtime") == name:
+        del document["default-runtime"]
     if text is None or document != json.loads(text or "{}"):
         plan["files"] += context.want_file(paths.DOCKER_CONFIG, json.dumps(document, indent=4) + "\n")
     written = any(f["path"] == paths.DOCKER_CONFIG for f in plan["files"])
@@ -146,8 +149,7 @@ def _crio(context: Context, plan: dict[str, Any]) -> None:
 
 def _rancher(context: Context, plan: dict[str, Any], owner: str) -> None:
     """k3s and RKE2 find the runtime at their own start and write their own file; only a restart is ours."""
-    units = [name for name in RANCHER_UNITS[owner] if context.probe["units"].get(name, {}).get("active") == "active"]
-    config = paths.RANCHER_CONFIG[owner]
+    units, config = _rancher_units(context, owner), paths.RANCHER_CONFIG[owner]
     if context.settings["gpu_container_toolkit_default_runtime"]:
         name = context.settings["gpu_container_toolkit_runtime_name"]
         lines = [
@@ -156,10 +158,31 @@ def _rancher(context: Context, plan: dict[str, Any], owner: str) -> None:
         plan["files"] += context.want_file(
             config, "\n".join([*lines, f"default-runtime: {name}"]) + "\n", _mode(context, config)
         )
+    else:
+        plan["files"] += _without_default(context, config)
     generated = context.file_text(paths.RANCHER_CONTAINERD[owner])
     known = generated is not None and "nvidia-container-runtime" in generated
     if not known or any(f["path"] == config for f in plan["files"]):
         plan["restart"] = [{"name": name, "state": "restarted"} for name in units]
+
+
+def _rancher_units(context: Context, owner: str) -> list[str]:
+    return [name for name in RANCHER_UNITS[owner] if context.probe["units"].get(name, {}).get("active") == "active"]
+
+
+def _without_default(context: Context, config: str) -> list[dict[str, str]]:
+    """k3s' or RKE2's file without our runtime as the default, as a list of none or one."""
+    text, name = context.file_text(config) or "", re.escape(context.settings["gpu_container_toolkit_runtime_name"])
+    rest = re.sub(rf"^default-runtime:[ \t]*[\"']?{name}[\"']?[ \t]*(?:#.*)?\n?", "", text, flags=re.M)
+    return [] if rest == text else context.want_file(config, rest, _mode(context, config))
+
+
+def forget_rancher(context: Context, plan: dict[str, Any], owner: str, installed: bool) -> None:
+    """Removal: a default runtime that is gone would keep every pod from starting. They look for the runtime at their
+    start, so the restart comes after the packages are gone."""
+    plan["files"] += _without_default(context, paths.RANCHER_CONFIG[owner])
+    if plan["files"] or installed:
+        plan["afterwards"] = [{"name": name, "state": "restarted"} for name in _rancher_units(context, owner)]
 
 
 def _mode(context: Context, path: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,52 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from .catalog import read_yaml
 
 ROLES = Path(__file__).resolve().parents[6] / "roles"
+
+# What the roles and playbooks remember between their tasks; a test compares this with their files.
+INTERNAL = (
+    "gpu_container_toolkit_decision",
+    "gpu_container_toolkit_effective",
+    "gpu_container_toolkit_key",
+    "gpu_driver_decision",
+    "gpu_driver_exchange",
+    "gpu_driver_kernels",
+    "gpu_driver_key",
+    "gpu_driver_new_kernels",
+    "gpu_fabric_decision",
+    "gpu_health_decision",
+    "gpu_health_facts",
+    "gpu_health_smoke",
+    "gpu_mig_decision",
+    "gpu_mig_pending",
+    "gpu_preflight_result",
+    "gpu_probe_kept",
+)
+_PREFIXES = tuple(f"{role}_" for role in (
+    "gpu_container_toolkit", "gpu_driver", "gpu_fabric", "gpu_health", "gpu_mig", "gpu_preflight",
+))  # fmt: skip
+_FORMS = {
+    "gpu_container_toolkit_version": (r"|v?\d+\.\d+\.\d+(-\S+)?", "a version such as 1.20.0"),
+    "gpu_container_toolkit_runtime_name": (r"[A-Za-z0-9_-]+", "a name of letters, digits, - and _"),
+    "gpu_driver_runfile_sha256": (r"|[0-9A-Fa-f]{64}", "a SHA-256 of 64 hexadecimal digits"),
+    "gpu_health_lock_clocks": (r"|\d+(,\d+)?", "one or two clocks in MHz such as 1200,1410"),
+    "gpu_mig_manager_version": (r"|v?\d+\.\d+\.\d+(-\S+)?", "a version such as 0.15.0"),
+    "gpu_preflight_cuda_target": (r"|\d+(\.\d+)?", "a CUDA version such as 12.8"),
+}
+_LOWEST = {
+    "gpu_fabric_ready_timeout": 0,
+    "gpu_health_power_limit_watts": 0,
+    "gpu_lock_timeout": 0,
+    "gpu_mig_start_timeout": 1,  # systemd takes 0 for no limit
+    "gpu_preflight_gpu_count": 0,
+    "gpu_preflight_min_free_mib": 0,
+    "gpu_reboot_timeout": 1,
+}
+_PROFILE: dict[str, type] = {
+    **{f"{kind}_{key}": str for kind in ("cuda", "toolkit") for key in ("url", "suite", "key", "key_url")},
+    **{f"{kind}_{key}": list for kind in ("cuda", "toolkit") for key in ("components", "key_fingerprints")},
+    "runfile_url": str,
+    "allowed_hosts": list,
+}
 
 
 @cache
@@ -37,6 +86,45 @@ def checked(settings: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """(the settings in their declared types, everything that is wrong with them)."""
     result = ArgumentSpecValidator(specification()).validate(settings)
     return result.validated_parameters, list(result.error_messages)
+
+
+def unknown(variables: Iterable[str]) -> list[str]:
+    """What is wrong with names that begin like a variable of the roles and are none: they would have no effect."""
+    known, found = specification(), []
+    for name in sorted(set(variables) - set(known) - set(INTERNAL)):
+        near = difflib.get_close_matches(name, known, 1, 0.85) if name.startswith("gpu_") else []
+        if near or name.startswith(_PREFIXES):
+            near = near or difflib.get_close_matches(name, known, 1, 0.6)
+            found.append(f"no role knows {name}" + (f"; closest: {near[0]}" if near else ""))
+    return found
+
+
+def malformed(settings: dict[str, Any]) -> list[str]:
+    """What types and choices cannot say: forms of texts, bounds of numbers, mirror profiles."""
+    found = []
+    for name, (pattern, form) in _FORMS.items():
+        if not re.fullmatch(pattern, str(settings[name])):
+            found.append(f"{name}: {settings[name]!r} is not {form}")
+    for name, lowest in _LOWEST.items():
+        if settings[name] < lowest:
+            found.append(f"{name}: {settings[name]} is less than {lowest}")
+    for name, profile in settings["gpu_mirror_profiles"].items():
+        found += _profile(f"gpu_mirror_profiles.{name}", profile)
+    return found
+
+
+def _profile(where: str, profile: Any) -> list[str]:
+    if not isinstance(profile, dict):
+        return [f"{where}: {profile!r} is not a mapping"]
+    found = []
+    for key, value in profile.items():
+        kind = _PROFILE.get(key)
+        if kind is None:
+            near = difflib.get_close_matches(str(key), _PROFILE, 1, 0.6)
+            found.append(f"{where}: no such key {key}" + (f"; closest: {near[0]}" if near else ""))
+        elif not isinstance(value, kind) or (kind is list and not all(isinstance(v, str) for v in value)):
+            found.append(f"{where}.{key}: {value!r} is not {'a list of texts' if kind is list else 'a text'}")
+    return found
 
 
 def overridden(settings: dict[str, Any]) -> dict[str, Any]:

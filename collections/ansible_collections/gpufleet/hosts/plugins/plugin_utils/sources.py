@@ -187,15 +187,44 @@ def wanted_keys(repo: Repository) -> list[str]:
     return repo.fingerprints or [key["fingerprint"] for key in openpgp.keys(repo.key_text.encode())]
 
 
-def foreign_sources(repo: Repository, probe: dict[str, Any]) -> list[str]:
-    """Source files of others that name the same repository, or the vendor's: apt refuses two keys for one address."""
+def _rivals(repo: Repository, probe: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """File -> its sources that name the same repository, or the vendor's. Our own file is none of them."""
     vendor = "/compute/cuda/repos/" if repo.id == "cuda" else "/libnvidia-container/"
-    wanted = (repo.url or "").rstrip("/")
-    return sorted({
-        s["file"] for s in probe["sources"]
-        if s["file"] != repo.source_path and (vendor in s["uri"] or (wanted and s["uri"].rstrip("/") == wanted))
-        and s["file"] not in ("/etc/apt/sources.list",)
-    })  # fmt: skip
+    found: dict[str, list[dict[str, Any]]] = {}
+    for source in probe["sources"]:
+        if source["file"] != repo.source_path and (vendor in source["uri"] or _same(source, repo)):
+            found.setdefault(source["file"], []).append(source)
+    return found
+
+
+def _same(source: dict[str, Any], repo: Repository) -> bool:
+    return bool(repo.url) and source["uri"].rstrip("/") == str(repo.url).rstrip("/")
+
+
+def foreign_sources(repo: Repository, probe: dict[str, Any]) -> list[str]:
+    """Source files of others that name the same repository, or the vendor's, and nothing else.
+
+    They go: apt refuses two keys for one address. A file that holds other sources as well is somebody's, and stays.
+    """
+    rivals = _rivals(repo, probe)
+    sizes = {file: sum(1 for s in probe["sources"] if s["file"] == file) for file in rivals}
+    return sorted(f for f, found in rivals.items() if len(found) == sizes[f] and f != "/etc/apt/sources.list")
+
+
+def shared_sources(repo: Repository, probe: dict[str, Any]) -> list[str]:
+    """Files that name the same address beside other sources. apt refuses it with another key; dnf takes both."""
+    if repo.manager != "apt":
+        return []
+    alone, key = foreign_sources(repo, probe), repo.keyring_path
+    return sorted(
+        file for file, found in _rivals(repo, probe).items()
+        if file not in alone and any(s["enabled"] and _same(s, repo) and s["signed_by"] != key for s in found)
+    )  # fmt: skip
+
+
+def shared_problems(repo: Repository, probe: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """What `shared_sources` finds, as problems."""
+    return [("GF761", {"file": file, "url": repo.url}) for file in shared_sources(repo, probe)]
 
 
 def retired_keyrings(probe: dict[str, Any], tables: Catalog) -> list[tuple[str, str, str, bool]]:

@@ -43,7 +43,7 @@ def plan_toolkit(context: Context) -> dict[str, Any]:
         "problems": [], "sources": [], "absent": [], "keyrings": [], "packages": {"install": [], "remove": []},
         "hold": [], "release": [], "files": [], "remove_files": [], "restart": [], "units": [], "resolve": {},
         "owner": runtimes.owner_of(context),
-        "hints": {}, "before": "", "repair": False,
+        "hints": {}, "before": "", "repair": False, "afterwards": [],
     }  # fmt: skip
     if context.settings["gpu_container_toolkit_state"] == "absent":
         return _removal(context, plan)
@@ -107,6 +107,7 @@ def _packages(context: Context, plan: dict[str, Any]) -> None:
                 )
         plan["sources"] = context.want_file(repo.source_path, repo.source_text())
         plan["absent"] = sources.foreign_sources(repo, context.probe)
+        plan["problems"] += sources.shared_problems(repo, context.probe)
     request = resolve_request(context)
     names: list[str] = []
     if request:
@@ -119,6 +120,7 @@ def _packages(context: Context, plan: dict[str, Any]) -> None:
             names = [item["name"] for item in answer["packages"]]
     ended = [row["package"] for row in context.tables.rows("host_toolkit", "ended_packages")]
     plan["packages"]["remove"] = [name for name in ended if name in context.packages]
+    plan["release"] = context.locked(plan["packages"]["install"])
     if context.settings["gpu_container_toolkit_hold"]:
         wanted = names or package_names(context)
         plan["hold"] = [n for n in wanted if context.unheld(n, plan["packages"]["install"])]
@@ -201,14 +203,9 @@ def _removal(context: Context, plan: dict[str, Any]) -> dict[str, Any]:
     plan["absent"] += [
         p for p in (paths.TOOLKIT_KEYRING_APT, paths.TOOLKIT_KEYRING_DNF) if p in context.probe["keyrings"]
     ]
-    if owner in runtimes.RANCHER_UNITS and installed:
-        _rancher_restart(context, plan, owner)
-    if plan["restart"] and risky(context):
+    if owner in runtimes.RANCHER_UNITS:
+        runtimes.forget_rancher(context, plan, owner, bool(installed))
+    if (plan["restart"] or plan["afterwards"]) and risky(context):
         values = {"what": "restarting the container runtime", "holders": ", ".join(context.workloads)}
         plan["problems"].append(("GF750", values))
     return plan
-
-
-def _rancher_restart(context: Context, plan: dict[str, Any], owner: str) -> None:
-    active = [n for n in runtimes.RANCHER_UNITS[owner] if context.probe["units"].get(n, {}).get("active") == "active"]
-    plan["restart"] = [{"name": n, "state": "restarted"} for n in active]
