@@ -39,6 +39,8 @@ class Embedded:
 
 def embedded(document: Document) -> Embedded:
     """What an object of a kind that lint does not know by itself holds for it."""
+    if document.kind is Kind.UNKNOWN:
+        return Embedded(tuple(_of_subcharts(document)))
     if document.kind is not Kind.OTHER or document.api_kind == "CustomResourceDefinition":
         return Embedded()
     documents: list[Document] = []
@@ -56,6 +58,16 @@ def embedded(document: Document) -> Embedded:
         note = diagnostic("GF505", "kind", kind=document.api_kind)
         found.append(replace(note, file=document.file, line=document.root.line))
     return Embedded(tuple(documents), tuple(found))
+
+
+def _of_subcharts(document: Document) -> Iterator[Document]:
+    """The values of a chart that has ours as a dependency stand below its name."""
+    for name, kind in _CHARTS.items():
+        item = get(document.root, name)
+        if item is not None and isinstance(item.value, dict):
+            # `enabled` is the condition of the dependency, a value of the chart around it.
+            root = replace(item, value={k: v for k, v in item.value.items() if k != "enabled"})
+            yield replace(document, root=root, kind=kind, prefix=(*document.prefix, name))
 
 
 def _expanded(root: Item, path: PathParts, chart: PathParts) -> Iterator[tuple[PathParts, PathParts]]:

@@ -52,6 +52,8 @@ def kind_of(root: Item) -> Kind:
     if looks_like_config(root):
         return Kind.CONFIG
     operator, chart = table("operator_values"), table("chart_values")
+    if set(keys) == {"spec"} and len(set(pairs(root, "spec")) & set(operator["mark"])) >= 1:
+        return Kind.CLUSTER_POLICY  # a patch for one, as `kubectl patch --patch-file` takes it
     if get(root, "devicePlugin", "config") is not None or len(set(keys) & set(operator["mark"])) >= 2:
         return Kind.OPERATOR_VALUES
     marks = set(keys) & set(chart["mark"])

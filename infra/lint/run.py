@@ -69,7 +69,8 @@ def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Re
         found += unread
         for document in _as_files(list(recognise(mine, options.kind)), text):
             inside = embedded(document)
-            documents += [document, *inside.documents]
+            known = document.kind is not Kind.UNKNOWN or not inside.documents
+            documents += [document, *inside.documents] if known else inside.documents
             found += inside.found
     run = gather(documents, options.env, options.pool_env)
     checked = [check_config(config, options.node) for config in run.configs]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from infra.catalog import DriverVersion, driver_version
 from infra.config.diagnostics import Diagnostic, closest_match
 from infra.lint.config import Checked
 from infra.lint.document import Document, Kind, entries, get, pairs, text_at, texts, truth
-from infra.lint.gather import Gathered, plugin_enabled
+from infra.lint.gather import Gathered, chart_env, operator_env, plugin_enabled
 from infra.lint.pods import told_virtual_gpus
 from infra.lint.tables import table
+from infra.plan.device_plugin import NodeLayout, predict
+from infra.plan.device_plugin.options import by_path
 from infra.plan.device_plugin.yaml11 import Item
 
 _CONFIG = ("devicePlugin", "config")
@@ -27,13 +29,43 @@ def check_values(document: Document, run: Gathered, checked: list[Checked]) -> I
         yield from _created_config(document)
         yield from _switched_off(document, document.root, (), mine)
         yield from _exporter(document, run, checked)
+        yield from _refused(document, document.root, (), operator_env(document.root), mine)
     elif document.kind is Kind.CLUSTER_POLICY:
-        yield from _operator(document, get(document.root, "spec"), ("spec",))
+        spec = get(document.root, "spec")
+        yield from _operator(document, spec, ("spec",))
+        yield from _refused(document, spec, ("spec",), operator_env(spec), mine)
     elif document.kind is Kind.CHART_VALUES:
         yield from _unknown_keys(document, table("chart_values"))
         yield from _chart_config(document)
         yield from _switched_off(document, document.root, (), mine)
         yield from _chart_features(document, mine)
+        yield from _refused(document, document.root, (), chart_env(document.root), mine)
+
+
+def _refused(
+    document: Document, root: Item | None, prefix: tuple[str, ...], env: Mapping[str, str], mine: list[Checked]
+) -> Iterator[Diagnostic]:
+    """Values that the plugin refuses as options, whatever it reads; with a configuration here they are told there."""
+    if mine or not plugin_enabled(root):
+        return
+    for fault in predict("", NodeLayout(1), env=env).faults:
+        value = _value_of(document, fault.path)
+        path = (*prefix, *value.split(".")) if value else prefix
+        yield document.found(
+            "GF511", path, value=fault.value, why=fault.reason, allowed=_allowed(fault.path), closest=fault.closest
+        )
+
+
+def _value_of(document: Document, option: str) -> str:
+    """The value of the chart that sets an option of the plugin."""
+    if document.kind is not Kind.CHART_VALUES:
+        return next((v for v, o in table("operator_values")["options"].items() if o == option), "")
+    known = by_path()[option].env if option in by_path() else ()
+    return next((v for v, variable in table("chart_values")["env"].items() if variable in known), "")
+
+
+def _allowed(option: str) -> tuple[str, ...]:
+    return by_path()[option].allowed if option in by_path() else ()
 
 
 def _unknown_keys(document: Document, known: Any) -> Iterator[Diagnostic]:

@@ -99,3 +99,19 @@ def test_gpus_at_a_place_without_a_pod_are_not_passed_over_in_silence() -> None:
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {limits: {nvidia.com/gpu: 1}}\n"
     )
     assert codes(definition) == []
+
+
+@pytest.mark.parametrize("name", ["gpu-operator", "nvidia-device-plugin"])
+def test_values_of_a_chart_that_has_ours_as_a_dependency(name: str, tmp_path: Path) -> None:
+    inner = values(BAD)
+    if name == "gpu-operator":
+        inner = "devicePlugin:\n  config:\n    create: true\n    name: ts\n    default: any\n    data:\n      any: |\n"
+        inner += textwrap.indent(BAD, "        ") + "dcgmExporter: {enabled: false}\n"
+    text = f"other: {{a: 1}}\n{name}:\n  enabled: true\n" + textwrap.indent(inner, "  ")
+    found = one("GF513", text)
+    assert found.path.startswith(f"{name}.")
+    assert "time_slicing" in text.splitlines()[(found.line or 0) - 1]
+    file = tmp_path / "values.yaml"
+    file.write_text(text)
+    assert main(["lint", "--fix", str(file)]) == 0
+    assert codes(file.read_text()) == [] and file.read_text() == text.replace("time_slicing", "timeSlicing")

@@ -166,3 +166,32 @@ def test_data_without_create_makes_no_config_map() -> None:
 )
 def test_the_exporter_of_the_operator(exporter: str, quiet: bool) -> None:
     assert ("GF556" not in codes(f"dcgmExporter: {exporter}\n" + operator(HEAD))) is quiet
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "closest"),
+    [
+        ("mig: {strategy: Mixed}\ntoolkit: {enabled: false}\n", "mig.strategy", "mixed"),
+        (
+            "apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nspec: {mig: {strategy: Single}}\n",
+            "spec.mig.strategy",
+            "single",
+        ),
+        ("migStrategy: Mixed\ngfd: {enabled: true}\n", "migStrategy", "mixed"),
+        ("deviceIDStrategy: uid\ngfd: {enabled: true}\n", "deviceIDStrategy", "uuid"),
+    ],
+)
+def test_options_that_the_plugin_refuses(text: str, path: str, closest: str) -> None:
+    found = one("GF511", text)
+    assert (found.path, found.closest) == (path, closest)
+    assert closest in found.allowed
+    assert "GF511" not in codes(text.replace(found.value or "", closest))
+    if "ClusterPolicy" not in text:
+        assert "GF511" not in codes(text + "devicePlugin: {enabled: false}\n")
+
+
+def test_a_patch_of_a_cluster_policy() -> None:
+    patch = "spec:\n  devicePlugin:\n    config:\n      name: ts\n      default: anny\n"
+    found = one("GF532", patch, config_map(GPU4))
+    assert (found.path, found.closest, found.line) == ("spec.devicePlugin.config.default", "any", 5)
+    assert codes("spec: {replicas: 3}\n") == ["GF502"]
