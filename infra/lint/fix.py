@@ -307,7 +307,20 @@ def _move(text: str, root: Item, parent: Item, item: Item, part: NoEffect) -> It
             holder, _, _ = _find(root, part.path.rsplit(".", 1)[0])
             if holder is not None and parent is not root:
                 remove = _remove(text, holder, parent)
+        if _is_flow(text, target) and not _is_flow(text, parent):
+            remove = _keep_comment(text, item, remove)
         yield [insert, remove], f"{part.path}: moved to {place}"
+
+
+def _keep_comment(text: str, item: Item, remove: Edit) -> Edit:
+    """Leaves the comment behind a value where it stood: a flow map has no room for it."""
+    newline = text.find("\n", item.span[1])
+    rest = text[item.span[1] : len(text) if newline < 0 else newline]
+    start, end, new = remove
+    if new or not rest.lstrip().startswith("#") or start != _line_start(text, start):
+        return remove
+    indent = text[start : len(text) - len(text[start:].lstrip(" "))]
+    return start, end, f"{indent}{rest.lstrip()}\n"
 
 
 def _places(closest: str) -> list[str]:

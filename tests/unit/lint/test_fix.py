@@ -221,3 +221,12 @@ def test_on_several_pools_only_what_is_wrong_on_all_of_them() -> None:
     assert fix_config(text, [whole]).text == right.replace("mig-1g.5gb", "gpu")  # all that such a node has
     for order in ([whole, cut], [cut, whole]):
         assert fix_config(text, order).text == right
+
+
+def test_a_comment_stays_where_a_flow_map_has_no_room_for_it() -> None:
+    rows = "resources: [{name: gpu, replicas: 4}]}}"
+    before = f"version: v1\nflags:\n  renameByDefault: true  # why\nsharing: {{timeSlicing: {{{rows}\n"
+    assert fixed(before) == f"version: v1\n# why\nsharing: {{timeSlicing: {{renameByDefault: true, {rows}\n"
+    windows = before.replace("flags:\n  ", "").replace("\n", "\r\n")
+    want = f"version: v1\n# why\nsharing: {{timeSlicing: {{renameByDefault: true, {rows}\n".replace("\n", "\r\n")
+    assert fixed(windows) == want
