@@ -15,6 +15,7 @@ from infra.config.hosts import Mirror, MirrorRepository, Ssh
 from infra.config.model import ExistingStack, Stack
 from infra.config.pools import NodePool
 from infra.config.sharing import Mig, TimeSlicing
+from infra.config.software import PluginRoute
 from infra.plan.cuda import required_cuda
 from infra.plan.facts import pool_facts
 from infra.plan.hosts import PREPARED_OWNERS, host_driver, listed_pools
@@ -105,7 +106,7 @@ def _login(ssh: Ssh) -> dict[str, Any]:
 
 
 def _cluster(stack: ExistingStack, kubeconfig: str | None) -> dict[str, Any]:
-    """How playbooks/upgrade.yml reaches the API server. Without a kubeconfig it takes hosts to be in no cluster."""
+    """How playbooks/upgrade.yml reaches the API server. Without a kubeconfig it refuses hosts with a kubelet."""
     if kubeconfig is None:
         return {}
     context = stack.cluster.kubeconfig.context
@@ -178,6 +179,7 @@ def _host(pool: NodePool, stack: ExistingStack) -> dict[str, Any]:
         "gpu_fabric_mode": "auto",
         "gpu_container_toolkit_state": "present",
         "gpu_container_toolkit_default_runtime": pool.nvidia_default_runtime,
+        "gpu_container_toolkit_unprivileged_envvar": _by_environment(stack, spec),
         "gpu_health_time_slice": (spec.time_slice or "") if isinstance(spec, TimeSlicing) else "",
         "gpu_mig_layout": "",
     }
@@ -190,6 +192,15 @@ def _host(pool: NodePool, stack: ExistingStack) -> dict[str, Any]:
     if (cuda := cuda_target(pool, stack)) is not None:
         variables["gpu_preflight_cuda_target"] = cuda
     return variables | _mig(pool, stack)
+
+
+def _by_environment(stack: ExistingStack, spec: Any) -> bool:
+    """Whether containers are told their GPUs by NVIDIA_VISIBLE_DEVICES: the way of the standalone plugin and of HAMi.
+
+    The toolkit ignores the variable in unprivileged containers unless it is told so, and pods would have no GPU. The
+    operator's plugin uses CDI.
+    """
+    return isinstance(stack.stack, PluginRoute) or (spec is not None and spec.strategy == "hami")
 
 
 def _operator() -> dict[str, Any]:

@@ -116,9 +116,7 @@ def test_the_repositories_are_those_that_the_roles_configure(gpu: str, system: s
     if "cuda" in content:
         theirs = driver.repository_of(found)
         assert content["cuda"].address == content["cuda"].used == theirs.url
-        assert [(k.address, k.fingerprint) for k in content["cuda"].keys] == [
-            (theirs.key_url, theirs.fingerprints[0])
-        ]
+        assert [(k.address, k.fingerprint) for k in content["cuda"].keys] == [(theirs.key_url, theirs.fingerprints[0])]
     else:
         assert pool["hostDriver"]["method"] == "distro"
     theirs = toolkit.repository_of(found)
@@ -193,3 +191,30 @@ def test_a_layout_is_one_that_the_role_knows(spec: dict[str, Any], devices: dict
     layout, _known = mig.layout_of(found)
     assert layout == [{"devices": "all", "mig-enabled": True, "mig-devices": devices}]
     assert mig.problems_of(found) == []
+
+
+@pytest.mark.parametrize(
+    ("stack", "sharing", "accepted"),
+    [
+        ({"kind": "plugin"}, {"strategy": "timeSlicing", "replicas": 2}, True),
+        ({"kind": "operator"}, {"strategy": "timeSlicing", "replicas": 2}, False),
+        ({"kind": "operator"}, {"strategy": "hami"}, True),
+    ],
+)
+def test_unprivileged_pods_get_the_gpus_that_their_plugin_names(
+    stack: dict[str, Any], sharing: dict[str, Any], accepted: bool
+) -> None:
+    pool = {
+        "name": "p",
+        "gpu": "T4",
+        "gpusPerNode": 1,
+        "hosts": {"h": {"address": "h"}},
+        "driver": "host",
+        "sharing": "s",
+    }
+    whole = stack_of({"cluster": FULL["cluster"], "stack": stack, "pools": [pool], "sharing": {"s": sharing}})
+    assert isinstance(whole, ExistingStack)
+    found = seen("T4", "ubuntu-24.04", **variables(whole))
+    written = {f["path"]: f["content"] for f in toolkit.plan_toolkit(found)["files"]}
+    text = written["/etc/nvidia-container-runtime/config.toml"]
+    assert f"accept-nvidia-visible-devices-envvar-when-unprivileged = {str(accepted).lower()}" in text

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
+    driver,
     fabric,
     verify,
 )
+from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import describe
 
 from .converged import KIT, SET, VERSION, converged, on, smi
 from .hosts import codes, gpus, merged, package, packages
@@ -51,3 +54,15 @@ def test_fabric_states(state: str | None, status: str | None, waiting: int, fail
 def test_ampere_gpus_report_no_fabric_state() -> None:
     a100 = merged(HGX, {"hardware": {"gpus": gpus("20b2", 8), "nvswitches": [{"slot": "s", "device": "1af1"}]}})
     assert fabric.fabric_states(on(converged(**a100, smi=smi(*[{}] * 8)))) == ([], [])
+
+
+def test_imex_runs_where_its_trays_are_known() -> None:
+    tray = converged(system={"architecture": "aarch64"}, hardware={"gpus": gpus("2941", 4)})
+    wanted = [w["name"] for w in driver.wanted_packages(on(tray))]
+    assert "nvidia-imex" in wanted and "nvidia-fabricmanager" not in wanted
+    alone = on(tray)
+    assert describe(fabric.plan_fabric(alone, alone.target)) == []
+    domain = on(tray, gpu_fabric_imex_nodes=["10.0.0.1", "10.0.0.2"])
+    plan = fabric.plan_fabric(domain, domain.target)
+    assert plan["files"][0] == {"path": paths.IMEX_NODES, "content": "10.0.0.1\n10.0.0.2\n", "mode": "0644"}
+    assert plan["units"] == [{"name": "nvidia-imex.service", "enabled": True, "state": "started"}]

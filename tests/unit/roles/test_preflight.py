@@ -51,6 +51,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("GF703", {"system": {"id": "debian", "version_id": "13", "architecture": "aarch64"}}, {}),
     ("GF703", {"system": {"id": "debian", "version_id": "12"}}, {"gpu_driver_method": "distro"}),
     ("GF720", {"system": {"python": "3.6.8"}}, {}),
+    ("GF763", {"system": {"architecture": "aarch64"}, "hardware": {"gpus": [gpu("2941")]}}, {}),
     # GPUs and driver
     ("GF704", {"hardware": {"gpus": [gpu("1db4")]}}, {"gpu_driver_branch": "595"}),
     ("GF705", {"hardware": {"gpus": [gpu("fffe")]}}, {}),

@@ -55,7 +55,9 @@ def _of_row(identity: str, how: str, context: Context) -> Fabric:
         roles.append("nvsdm")
     if row["imex"]:
         roles.append("imex")
-    unit = "nvidia-fabricmanager.service" if row["fabric_manager"] else "nvidia-imex.service" if row["imex"] else None
+    # IMEX ends without its trays, and compute domains of the DRA driver bring their own.
+    trays = row["imex"] and context.settings["gpu_fabric_imex_nodes"]
+    unit = "nvidia-fabricmanager.service" if row["fabric_manager"] else "nvidia-imex.service" if trays else None
     unversioned = ("nvlsm", "infiniband-diags") if row["nvlsm"] else ()
     return Fabric(identity, how, tuple(roles), unversioned, tuple(row["modules"]), unit, row)
 
@@ -102,7 +104,7 @@ def plan_fabric(context: Context, target: Target) -> dict[str, Any]:
         plan["problems"].append(("GF772", {"packages": listed, "version": target.version}))
         return plan
     nodes = [str(node) for node in context.settings["gpu_fabric_imex_nodes"]]
-    if "imex" in fabric.roles and nodes:
+    if "imex" in fabric.roles:
         plan["files"] = context.want_file(paths.IMEX_NODES, "\n".join(nodes) + "\n")
     missing = [name for name in fabric.modules if name not in context.modules]
     plan["load"] = missing if context.settings["gpu_driver_load"] else []

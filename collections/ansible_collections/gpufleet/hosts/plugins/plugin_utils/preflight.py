@@ -20,7 +20,7 @@ def findings(context: Context) -> list[dict[str, str]]:
     for rule in (
         _controller, _platform, _hardware, _declared, _target, _cuda, _known_bad, _kernel, _secure_boot,
         _foreign_modules, _kernel_log, _hmm, _packages, _repositories, _busy, _space, _driver,
-        preflight_runtime.rules, _mig,
+        preflight_runtime.rules, _mig, _imex,
     ):  # fmt: skip
         problems += rule(context)
     return [finding(context.tables, code, **values) for code, values in problems]
@@ -349,6 +349,11 @@ def _driver(context: Context) -> list[Problem]:
         values = {"missing": ", ".join(absent), "version": context.target.version, "available": "another branch"}
         problems.append(("GF737", values))
     return problems
+
+
+def _imex(context: Context) -> list[Problem]:
+    fabric_roles = fabric.fabric_of(context).roles if _wants_driver(context) else ()
+    return [("GF763", {})] if "imex" in fabric_roles and not context.settings["gpu_fabric_imex_nodes"] else []
 
 
 def _mig(context: Context) -> list[Problem]:
