@@ -57,6 +57,7 @@ class UsageError(Exception):
 def run(args: argparse.Namespace) -> int:
     """0: no error found; 1: errors found; 2: wrong usage."""
     from infra.lint import lint
+    from infra.lint.pools import merge
 
     try:
         files, unread = _files(args.paths)
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"gpufleet lint: {error}", file=sys.stderr)
         return EXIT_USAGE
     reports = [(name, lint(files, options)) for name, options in nodes]
-    found = unread + list(dict.fromkeys(d for _, report in reports for d in report.found))
+    found = unread + merge(reports)
     if args.json:
         document = _document(found, reports, fixed)
         if args.fix:  # there is one document on standard output, so the text that was read from there stands in it

@@ -77,7 +77,7 @@ def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Re
     found += [d for one in checked for d in one.found]
     found += [d for one in checked for d in check_driver(one, options.known_driver)]
     found += check_documents(run, checked, options)
-    return Report(tuple(_in_order(found)), tuple(checked), tuple(documents))
+    return Report(tuple(in_order(found)), tuple(checked), tuple(documents))
 
 
 def _as_files(documents: list[Document], text: str) -> list[Document]:
@@ -111,7 +111,7 @@ def check_documents(run: Gathered, checked: list[Checked], options: Options) -> 
     return found
 
 
-def _in_order(found: list[Diagnostic]) -> list[Diagnostic]:
+def in_order(found: list[Diagnostic]) -> list[Diagnostic]:
     """By file and line, errors first on one line; what is said twice is said once."""
     files = {name: i for i, name in enumerate(dict.fromkeys(d.file for d in found))}
     unique = list({(d.file, d.line, d.code, d.path, d.message): d for d in found}.values())

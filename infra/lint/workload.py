@@ -220,11 +220,11 @@ def _product(document: Document, offers: Offers) -> Iterator[Diagnostic]:
         values = [item.value for item in items if isinstance(item.value, str)]
         if not values or set(values) & offers.products:
             continue
-        changed = [v for v in values if f"{v}-SHARED" in offers.products]
+        meant = [(v, p) for v in values for p in (f"{v}-SHARED", v.removesuffix("-SHARED")) if p in offers.products]
         unnamed = not offers.products and GPU in offers.shares and not any(v.endswith("-SHARED") for v in values)
-        if changed or unnamed:
-            value = (changed or values)[0]
-            yield document.found("GF619", path, items[0], value=value, product=f"{value}-SHARED")
+        if meant or unnamed:
+            value, product = meant[0] if meant else (values[0], f"{values[0]}-SHARED")
+            yield document.found("GF619", path, items[0], value=value, product=product)
 
 
 def _products_asked(document: Document) -> Iterator[tuple[tuple[str | int, ...], list[Item]]]:

@@ -164,6 +164,28 @@ def test_mig_of_a_stack(
         assert cut["capacity"] == {"nvidia.com/mig-3g.20gb": 4}
 
 
+def test_what_holds_on_one_pool_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stack, file = tmp_path / "Pulumi.x.yaml", tmp_path / "c.yaml"
+    pools = CUT.replace("ROUTE", "plugin").replace("gpusPerNode: 2}", "gpusPerNode: 2, taints: ['sku=gpu:NoSchedule']}")
+    stack.write_text(pools)
+    plain = limits() + "args: [--gpu-memory-fraction=0.1]\n"
+    file.write_text(GPU4 + "---\n" + pod(plain))
+
+    def found(code: str) -> list[tuple[str, str]]:
+        _, out, _ = run(capsys, str(file), "--stack-file", str(stack), "--json")
+        return [(f["severity"], f["message"].split(": ")[0]) for f in json.loads(out)["findings"] if f["code"] == code]
+
+    assert found("GF620") == [("note", "On pool t4")]  # the other pool takes the pod
+    stack.write_text(pools.replace("sharing: small}", "sharing: small, taints: ['sku=gpu:NoSchedule']}"))
+    assert found("GF620") == [("error", "The taint sku=gpu:NoSchedule keeps this pod off the nodes.")]
+    stack.write_text(pools.replace("sharing: small}", "sharing: small, taints: ['a=b:NoSchedule']}"))
+    assert found("GF620") == [("error", "On pool t4"), ("error", "On pool cut")]
+    stack.write_text(pools)
+    plugin = pod("", kind="Deployment").replace("kind: Deployment", "kind: DaemonSet")
+    file.write_text(GPU4 + "---\n" + plugin.replace("example/app:1", "nvcr.io/nvidia/k8s-device-plugin:v0.20.0"))
+    assert found("GF620") == [("error", "On pool t4")]  # there its absence means no GPU
+
+
 def test_fix_looks_at_every_pool_of_a_stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stack, file = tmp_path / "Pulumi.x.yaml", tmp_path / "c.yaml"
     stack.write_text(CUT.replace("ROUTE", "plugin"))

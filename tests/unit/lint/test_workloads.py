@@ -244,3 +244,11 @@ def test_products_in_a_required_affinity() -> None:
     assert lint("Tesla-T4-SHARED") == lint("Tesla-T4, Tesla-T4-SHARED") == []
     assert lint("NVIDIA-L4") == []  # of other nodes
     assert lint("Tesla-T4", ", {matchExpressions: [{key: a, operator: Exists}]}") == []  # another term will do
+
+
+def test_a_product_that_is_only_there_with_sharing_under_its_own_name() -> None:
+    selector = "nodeSelector: {nvidia.com/gpu.product: Tesla-T4-SHARED}\n"
+    wanted = pod(limits("nvidia.com/gpu.shared") + BOUND, selector + "tolerations: [{operator: Exists}]\n")
+    found = one("GF619", wanted, RENAMED, gpus="2xT4")
+    assert (found.value, found.remedy) == ("Tesla-T4-SHARED", "Select Tesla-T4.")
+    assert "GF619" not in codes(wanted.replace("-SHARED", ""), RENAMED, gpus="2xT4")
