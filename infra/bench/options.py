@@ -132,7 +132,11 @@ def read_lines(paths: list[Path]) -> list[dict[str, Any]]:
     """JSON lines of several files. Raises ValueError with file and line, OSError."""
     rows: list[dict[str, Any]] = []
     for path in paths:
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}: not UTF-8") from None
+        for number, line in enumerate(text.splitlines(), 1):
             if not line.strip():
                 continue
             try:

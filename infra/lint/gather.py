@@ -147,6 +147,7 @@ def operator_env(root: Item | None) -> dict[str, str]:
     """The environment that the operator gives the plugin; `root` holds the values, or the spec of a ClusterPolicy."""
     known = table("operator_values")
     env = {**known["env"], "MIG_STRATEGY": text_at(root, "mig", "strategy") or known["mig_strategy"]}
+    env["DEVICE_LIST_STRATEGY"] = known["device_list_strategy"][truth(root, "cdi", "enabled") is not False]
     root_of_mps = text_at(root, "devicePlugin", "mps", "root")
     if root_of_mps:
         env["MPS_ROOT"] = root_of_mps

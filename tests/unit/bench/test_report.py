@@ -129,6 +129,12 @@ def test_counts_are_ranges_and_lists() -> None:
             parse_counts(text)
 
 
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"\xff\n")
+    with pytest.raises(ValueError, match="x: not UTF-8"):
+        read_lines([tmp_path / "x"])
+
+
 def test_lines_that_are_none_are_named(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"kind": "point"}\nnot json\n')

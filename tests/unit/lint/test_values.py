@@ -195,3 +195,18 @@ def test_a_patch_of_a_cluster_policy() -> None:
     found = one("GF532", patch, config_map(GPU4))
     assert (found.path, found.closest, found.line) == ("spec.devicePlugin.config.default", "any", 5)
     assert codes("spec: {replicas: 3}\n") == ["GF502"]
+
+
+@pytest.mark.parametrize(
+    ("values", "strategy", "dead"),
+    [
+        ("", "[envvar]", True),  # CDI is on by default, so the operator says cdi-annotations,cdi-cri
+        ("", "[cdi-annotations, cdi-cri]", False),
+        ("cdi: {enabled: true}\n", "[envvar]", True),
+        ("cdi: {enabled: false}\n", "[envvar]", False),
+        ("cdi: {enabled: false}\n", "[cdi-cri]", True),
+    ],
+)
+def test_the_operators_device_list_strategy_follows_cdi(values: str, strategy: str, dead: bool) -> None:
+    config = GPU4 + f"flags: {{plugin: {{deviceListStrategy: {strategy}}}}}\n"
+    assert ("GF520" in codes(values + operator(HEAD, config))) is dead
