@@ -209,7 +209,9 @@ def test_a_host_that_fails_goes_back_and_the_next_stays_untouched(cluster: Clust
     assert cluster.version(first) == "595.91.07"
     assert cluster.version(second) == NEW, "back at the last good version, although an extra variable asks for another"
     assert cluster.version(third) == NEW and done.changed(third) == []
-    assert all(row["task"].startswith("gpu") for row in done.of(third)), "nothing but preflight"
+    outage = "Take the node out of service"
+    assert outage in [row["task"] for row in done.of(second)]
+    assert outage not in [row["task"] for row in done.of(third)], "nothing but what the first play looks at"
     assert cluster.schedulable() == sorted(cluster.names)
     message = done.failures(second)
     assert f"{second} failed its upgrade" in message and f"back at driver {NEW}, healthy and in service" in message
@@ -237,11 +239,34 @@ def test_rolling_back_all_hosts(cluster: Cluster) -> None:
     assert cluster.schedulable() == sorted(cluster.names)
 
 
+def test_a_node_that_cannot_be_drained_is_not_touched(cluster: Cluster) -> None:
+    last = cluster.names[-1]
+    done, watch = cluster.run("upgrade", gpu_driver_version="580.95.05", upgrade_node_name="unknown")
+    assert done.rc != 0 and watch.log == []
+    for name in cluster.names:
+        assert f"{name} is a node of a cluster" in done.failures(name) and "has no node unknown" in done.failures(name)
+    alone = play("upgrade", cluster.base, limit=[last], gpu_driver_version="580.95.05")
+    assert "upgrade_kubeconfig is not set" in alone.failures(last)
+    back, _watch = cluster.run("rollback", rollback_version=OLD, upgrade_node_name="unknown")
+    assert back.rc != 0 and "has no node unknown" in back.failures(cluster.names[0])
+    for ended in (done, alone, back):
+        assert [ended.changed(name) for name in cluster.names] == [[]] * HOSTS
+    assert [cluster.version(name) for name in cluster.names] == [NEW] * HOSTS
+
+
 def test_hosts_outside_the_cluster_skip_the_drain(cluster: Cluster) -> None:
     last = cluster.names[-1]
-    done, _watch = cluster.run(
+    cluster.hosts.run(last, "rm /var/lib/kubelet/config.yaml")
+    done, watch = cluster.run(
         "upgrade", limit=[last], gpu_driver_version="580.95.05", upgrade_node_name="unknown-to-the-api-server"
     )
     assert done.rc == 0, done.output
-    assert cluster.version(last) == "580.95.05"
+    assert cluster.version(last) == "580.95.05" and watch.log == []
     assert not [task for task in done.changed(last) if "node" in task.lower()]
+
+
+def test_a_node_that_was_drained_by_hand(cluster: Cluster) -> None:
+    first = cluster.names[0]
+    done = play("upgrade", cluster.base, limit=[first], gpu_driver_version="580.95.05", upgrade_without_drain=True)
+    assert done.rc == 0, done.output
+    assert cluster.version(first) == "580.95.05"
