@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 help:
 	@echo "make up [STACK=local|idc|aks-dev|aks-prod]  a running fleet on this machine, then its status"
 	@echo "make test                                   all checks and tests"
-	@echo "make test-hosts                             roles over whole lives of simulated hosts (long)"
+	@echo "make test-hosts                             the part of them that runs on simulated hosts"
 	@echo "make setup                                  .venv with the gpufleet command"
 	@echo "make down                                   stops what make up started"
 	@echo "make bench                                  ratios, printed as tables"
@@ -39,15 +39,12 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# Whole lives of a dozen hosts; they take longer than everything else together.
-HOST_LIVES := $(wildcard tests/hosts/test_converge.py tests/hosts/test_faults.py tests/hosts/test_killed.py tests/hosts/test_upgrade.py)
-
 test: lint
 	$(BIN)/python -m twin tools
-	$(BIN)/python -m pytest $(addprefix --ignore=,$(HOST_LIVES))
+	$(BIN)/python -m pytest
 
 test-hosts: setup
-	$(BIN)/python -m pytest $(HOST_LIVES)
+	$(BIN)/python -m pytest tests/hosts
 
 bench: setup
 	@$(BIN)/python -m tests.bench $(WRITE)
