@@ -73,6 +73,7 @@ def converged(**changes: Any) -> dict[str, Any]:
             paths.MODULES_LOAD: file("# Written by the role gpu_driver.\nnvidia\nnvidia-uvm\n"),
             paths.CONTAINERD_CONFIG: file(root, mtime=5.0),
             paths.TOOLKIT_CONFIG: file(kit_text),
+            paths.FACTS: file("{}"),
         },
         units={
             "nvidia-persistenced.service": unit(),

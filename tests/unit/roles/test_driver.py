@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from typing import Any
 
 import pytest
 from ansible_collections.gpufleet.hosts.plugins.module_utils import index, paths
@@ -246,3 +247,43 @@ def test_a_source_that_made_way_comes_back_when_the_transaction_fails() -> None:
     plan = driver.plan_driver(context)
     assert plan["absent"] == [path]
     assert undo(context, plan)["write"] == [{"path": path, "content": f"deb {uri} /\n", "mode": "0644"}]
+
+
+@pytest.mark.parametrize(
+    ("reading", "variables", "code"),
+    [
+        ({"packages": packages(VERSION, *SET)}, {"gpu_driver_method": "runfile"}, "GF730"),
+        ({"packages": packages("535.216.01", *DEBIAN_NAMES), "system": DEBIAN}, {}, "GF730"),
+        ({"runfile": True}, {}, "GF729"),
+        ({"system": {"id": "rocky", "version_id": "8.10", "manager": "dnf"}}, {}, "GF701"),
+    ],
+)
+def test_no_driver_is_put_on_top_of_another_kind_by_the_role_alone(
+    reading: dict[str, Any], variables: dict[str, Any], code: str
+) -> None:
+    """Without preflight before it the role refuses as well, and plans no change."""
+    context = on(probe(**reading), gpu_driver_runfile_sha256="ab" * 32, **variables)
+    plan = driver.plan_driver(context)
+    assert code in codes(plan["problems"]) and describe(plan) == [] and plan["runfile"] == {}
+    assert code in codes(preflight.findings(context))
+
+
+def test_a_fact_file_that_is_gone_is_drift() -> None:
+    reading = converged()
+    del reading["files"][paths.FACTS]
+    (found,) = verify.verify(on(reading))["problems"]
+    assert found == ("GF779", {"role": "gpu_health", "what": f"{paths.FACTS} is missing"})
+
+
+def test_drift_names_what_is_missing_and_nothing_else() -> None:
+    lacking = converged()
+    del lacking["packages"]["nvidia-open"]
+    words = [v["what"] for code, v in verify.verify(on(lacking))["problems"] if code == "GF779"]
+    assert words == [f"packages are not installed as wanted: nvidia-open {VERSION}"]
+    words = [v["what"] for code, v in verify.verify(on(converged(library=None)))["problems"] if code == "GF779"]
+    assert words == ["a package that the named ones need is gone: there is no libnvidia-ml.so.1"]
+
+
+def test_what_is_not_available_is_named_with_its_version() -> None:
+    ((code, values),) = resolved_driver(on(), missing=("nvidia-open",))["problems"]
+    assert (code, values["missing"]) == ("GF736", f"nvidia-open {VERSION}")

@@ -63,10 +63,14 @@ def main():
                 present = name in hardware.loaded_modules(root)
                 word = "unloaded" if flag else "loaded"
                 if status != 0 or present == bool(flag):
+                    holders = hardware.device_holders()
+                    listed = ", ".join("{name} ({pid})".format(**holder) for holder in holders[:10])
+                    msg = "{} cannot be {}: {}".format(name, word, err.strip() or "no reason")
                     module.fail_json(
-                        msg="{} cannot be {}: {}".format(name, word, err.strip() or "no reason"),
-                        holders=hardware.device_holders(), modules=hardware.loaded_modules(root),
-                    )  # fmt: skip
+                        msg=msg + (f"; processes with a GPU open: {listed}" if listed else ""),
+                        holders=holders,
+                        modules=hardware.loaded_modules(root),
+                    )
     module.exit_json(changed=bool(unload or load), modules=unload + load)
 
 

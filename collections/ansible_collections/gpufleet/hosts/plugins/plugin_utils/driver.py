@@ -7,7 +7,7 @@ from typing import Any
 
 from ..module_utils import paths
 from . import driver_config as config
-from . import fabric, sources
+from . import fabric, origin, sources
 from .context import Context, kernel_packages
 from .target import driver_packages, package_row
 from .versions import upstream
@@ -44,8 +44,12 @@ def plan_driver(context: Context, *, exchange: bool = True) -> dict[str, Any]:
         return plan
     target = context.target
     plan["target"] = {"branch": target.branch, "version": target.version, "flavour": target.flavour}
-    if any(code not in ("GF710",) for code, _values in target.problems):
-        plan["problems"] = target.problems
+    refused = [p for p in target.problems if p[0] != "GF710"] + origin.problems(context)
+    if context.platform.refused:
+        values = {"platform": f"{context.platform.id} {context.platform.version}", "reason": context.platform.refused}
+        refused.append(("GF701", values))
+    if refused:
+        plan["problems"] = refused
         return plan
     if settings["gpu_driver_method"] == "runfile":
         _runfile(context, plan)
@@ -143,7 +147,8 @@ def _siblings(context: Context, names: set[str], repository: str) -> list[dict[s
     ]
 
 
-def _installed(context: Context, item: dict[str, Any]) -> bool:
+def installed(context: Context, item: dict[str, Any]) -> bool:
+    """Whether a wanted package is there at its version."""
     row = context.packages.get(item["name"])
     if row is None or row["state"] != "installed":
         return False
@@ -154,7 +159,7 @@ def resolve_request(context: Context) -> dict[str, Any]:
     """The question that the repositories have to answer, {} when everything wanted is installed."""
     want = wanted_packages(context)
     # Without the library something that the named packages pull in is gone; only the repository knows what that is.
-    if context.probe["library"] and all(_installed(context, item) or item.get("optional") for item in want):
+    if context.probe["library"] and all(installed(context, item) or item.get("optional") for item in want):
         return {}
     used = {item["repository"] for item in want}
     repo = repository_of(context)
@@ -281,16 +286,19 @@ def unresolved(context: Context, answer: dict[str, Any]) -> list[tuple[str, dict
     version = context.target.version
     for error in answer.get("errors", []):
         problems.append(("GF735", {"url": error["url"], "answer": error["answer"]}))
-    parts = {item["name"]: item.get("part", "driver") for item in answer.get("request", [])}
+    request = answer.get("request", [])
+    parts = {item["name"]: item.get("part", "driver") for item in request}
+    full = {item["name"]: f"{item['name']} {item.get('version') or ''}".rstrip() for item in request}
     codes = {"driver": "GF736", "fabric": "GF737", "headers": "GF722", "build": "GF762", "toolkit": "GF736"}
     for part, code in codes.items():
         missing = [name for name in answer.get("missing", []) if parts.get(name) == part]
         if not missing:
             continue
         available = sorted({v for name in missing for v in answer["available"].get(name, [])})
-        values = {"missing": ", ".join(missing), "available": ", ".join(available) or "none", "version": version}
+        listed = ", ".join(full[name] for name in missing)
+        values = {"missing": listed, "available": ", ".join(available) or "none", "version": version}
         if part == "headers":
-            values = {"kernel": context.probe["kernel"]["release"], "packages": ", ".join(missing)}
+            values = {"kernel": context.probe["kernel"]["release"], "packages": listed}
         problems.append((code, values))
     return problems
 

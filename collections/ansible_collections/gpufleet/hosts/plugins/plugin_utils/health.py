@@ -55,7 +55,11 @@ def _driver(context: Context) -> list[tuple[str, dict[str, Any]]]:
         problems.append(
             (
                 "GF781",
-                {"what": "nouveau is loaded" + (", and the initramfs is older than the blacklist" if stale else "")},
+                {
+                    "what": "nouveau is loaded, and the initramfs is older than the blacklist"
+                    if stale
+                    else "nouveau is loaded"
+                },
             )
         )
     if driver and "nvidia-uvm" not in context.probe["hardware"]["device_files"]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import driver, driver_config, fabric, health, mig, preflight_runtime, runtimes, sources, toolkit
+from . import driver, driver_config, fabric, health, mig, origin, preflight_runtime, runtimes, sources, toolkit
 from .context import Context
 from .report import finding
-from .versions import at_least, upstream, within
+from .versions import at_least, within
 
 Problem = tuple[str, dict[str, Any]]
 MINIMUM_CORE = "2.19"
@@ -161,7 +161,8 @@ def _kernel(context: Context) -> list[Problem]:
     want = driver.headers_want(context)
     answer = context.answer(want) if want else None
     if answer and answer["missing"]:
-        problems.append(("GF722", {"kernel": kernel["release"], "packages": ", ".join(answer["missing"])}))
+        wanted = [f"{i['name']} {i['version'] or ''}".rstrip() for i in want if i["name"] in answer["missing"]]
+        problems.append(("GF722", {"kernel": kernel["release"], "packages": ", ".join(wanted)}))
     if kernel["compiler"] and kernel["gcc"] and kernel["compiler"] != kernel["gcc"]:
         problems.append(("GF723", {"kernel": kernel["compiler"], "here": kernel["gcc"]}))
     return problems
@@ -225,12 +226,7 @@ def _packages(context: Context) -> list[Problem]:
     method = context.settings["gpu_driver_method"]
     if context.settings["gpu_driver_state"] == "absent":
         return []
-    if context.probe["runfile"] and method not in ("runfile", "none"):
-        problems.append(("GF729", {}))
-    foreign = _foreign(context)
-    if foreign and _wants_packages(context):
-        listed = "; ".join(f"{origin}: {', '.join(names)}" for origin, names in foreign.items())
-        problems.append(("GF730", {"packages": listed}))
+    problems += origin.problems(context)
     if method == "none" and (context.driver_family or context.probe["runfile"] or context.probe["driver"]):
         version = context.loaded_version or context.probe["library"] or "packages"
         problems.append(("GF731", {"found": f"driver {version}"}))
@@ -247,20 +243,6 @@ def _packages(context: Context) -> list[Problem]:
     if "unattended-upgrades" in context.packages and not any(re.search(p, "nvidia-open") for p in blacklist):
         problems.append(("GF759", {}))
     return problems
-
-
-def _foreign(context: Context) -> dict[str, list[str]]:
-    """Origin -> installed driver packages that do not come from the wanted source."""
-    found: dict[str, list[str]] = {}
-    versions = {name: upstream(row["version"]) for name, row in context.packages.items()}
-    for row in context.tables.rows("host_kernel", "foreign_packages"):
-        if row["manager"] != context.platform.manager or row["method"] == context.settings["gpu_driver_method"]:
-            continue
-        own = {v for name, v in versions.items() if row.get("unless") and re.search(row["unless"], name)}
-        names = sorted(n for n, version in versions.items() if re.search(row["pattern"], n) and version not in own)
-        if names:
-            found[row["from"]] = names
-    return found
 
 
 def _repositories(context: Context) -> list[Problem]:

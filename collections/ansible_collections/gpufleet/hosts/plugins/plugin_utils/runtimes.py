@@ -77,9 +77,8 @@ def _containerd(context: Context, plan: dict[str, Any]) -> None:
     seeded = text if text.strip() else (runtime["containerd_default"] or "")
     dump = runtime["containerd_dump"]
     if dump is None:
-        plan["problems"].append(
-            ("GF747", {"file": paths.CONTAINERD_CONFIG, "reason": "'containerd config dump' fails"})
-        )
+        why = tomltext.parse(text)[1] or "'containerd config dump' fails; run it on the host"
+        plan["problems"].append(("GF747", {"file": paths.CONTAINERD_CONFIG, "reason": why}))
         return
     drop_in = context.file_text(paths.CONTAINERD_DROP_IN)
     mine = drop_in if drop_in is not None and drop_in.startswith(mark()) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..module_utils import paths
 from . import containerd, driver, fabric, health, mig, preflight, runtimes, sources, tomltext, toolkit
 from .context import Context, describe
 from .report import accept
@@ -24,13 +25,14 @@ def verify(context: Context) -> dict[str, Any]:
     for role, plan in plans.items():
         problems += [p for p in plan["problems"] if role != "gpu_health"]
         if plan.get("resolve"):
-            names = ", ".join(item["name"] for item in plan["resolve"]["want"])
-            problems.append(("GF779", {"role": role, "what": f"packages are not installed as wanted: {names}"}))
+            problems.append(("GF779", {"role": role, "what": _missing(context, plan["resolve"]["want"])}))
         words = [w for w in describe(plan) if not w.startswith(("hold ", "unit "))]
         problems += [("GF779", {"role": role, "what": word}) for word in words]
         if plan.get("hold"):
             problems.append(("GF784", {"packages": ", ".join(plan["hold"])}))
         problems += [("GF774", _unit(context, unit)) for unit in plan.get("units", [])]
+    if context.settings["gpu_health_write_facts"] and context.file_text(paths.FACTS) is None:
+        problems.append(("GF779", {"role": "gpu_health", "what": f"{paths.FACTS} is missing"}))
     problems += _runtime(context) + _mig(context) + _sources(context)
     reasons = health.reboot_reasons(context)
     if reasons:
@@ -55,6 +57,17 @@ def site(context: Context, *, check_mode: bool) -> dict[str, Any]:
     errors = any(item["severity"] == "error" for item in found)
     smoke = bool(settings["gpu_health_smoke_test"])
     return {"findings": found, "due": bool(due or facts or errors or smoke or preflight.resolve_request(context))}
+
+
+def _missing(context: Context, want: list[dict[str, Any]]) -> str:
+    """What a question to the repositories is about: packages that are not there as wanted, or a file of theirs."""
+    names = [
+        f"{item['name']} {item['version'] or ''}".rstrip() for item in want
+        if not item.get("optional") and not driver.installed(context, item)
+    ]  # fmt: skip
+    if names:
+        return f"packages are not installed as wanted: {', '.join(names)}"
+    return "a package that the named ones need is gone: there is no libnvidia-ml.so.1"
 
 
 def _unit(context: Context, unit: dict[str, Any]) -> dict[str, Any]:
