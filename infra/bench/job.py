@@ -97,7 +97,7 @@ def _pod(options: JobOptions, config: str, arguments: Sequence[str]) -> dict[str
                     {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
                 ],
                 # the smallest GPU nodes have 4 processors, not all of them for pods
-                "resources": {"limits": {options.resource: 1}, "requests": {"cpu": "2", "memory": "8Gi"}},
+                "resources": {"limits": {options.resource: "1"}, "requests": {"cpu": "2", "memory": "8Gi"}},
                 "securityContext": {
                     "allowPrivilegeEscalation": False,
                     "readOnlyRootFilesystem": True,

@@ -12,7 +12,7 @@ import yaml
 
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.plan.compile import Plan
-from infra.plan.names import MANAGED_BY, METHOD_LABEL, PROFILE_LABEL
+from infra.plan.names import MANAGED_BY, METHOD_LABEL, ROUTE_LABEL
 from infra.plan.pool_plan import PoolPlan
 
 #: To connect, and to answer.
@@ -67,8 +67,8 @@ def strangers(plan: Plan, namespaces: dict[str, dict[str, str]]) -> list[Diagnos
 
 
 def other_route(plan: Plan, config_maps: dict[str, dict[str, str]]) -> list[Diagnostic]:
-    """Whether the other route is deployed. `config_maps` maps the names of our sharing ConfigMaps to their labels."""
-    routes = {"plugin" if PROFILE_LABEL in labels else "operator" for labels in config_maps.values()}
+    """Whether the other route is deployed. `config_maps` maps the names of our ConfigMaps to their labels."""
+    routes = {labels[ROUTE_LABEL] for labels in config_maps.values() if ROUTE_LABEL in labels}
     return [diagnostic("GF452", "stack.kind", value=plan.route, now=r) for r in sorted(routes - {plan.route})]
 
 

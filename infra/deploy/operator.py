@@ -8,7 +8,7 @@ import pulumi_kubernetes as k8s
 from infra.deploy.namespace import privileged_namespace
 from infra.deploy.options import InCluster
 from infra.deploy.release import helm_release
-from infra.plan.names import MANAGED_BY
+from infra.plan.names import MANAGED_BY, ROUTE_LABEL
 from infra.plan.operator_values import OperatorPlan
 
 #: A folder or archive that stands in for the chart of the stack file, for runners that cannot reach it.
@@ -30,7 +30,11 @@ class GpuOperator(pulumi.ComponentResource):
         namespace = privileged_namespace(plan.namespace, self, cluster)
         config = k8s.core.v1.ConfigMap(
             plan.config_map.name,
-            metadata={"name": plan.config_map.name, "namespace": plan.namespace, "labels": MANAGED_BY},
+            metadata={
+                "name": plan.config_map.name,
+                "namespace": plan.namespace,
+                "labels": {**MANAGED_BY, ROUTE_LABEL: "operator"},
+            },
             data=plan.config_map.data,
             immutable=True,
             opts=cluster.options(self, depends_on=[namespace]),

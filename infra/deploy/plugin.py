@@ -7,7 +7,7 @@ import pulumi_kubernetes as k8s
 
 from infra.deploy.namespace import privileged_namespace
 from infra.deploy.options import InCluster
-from infra.plan.names import MANAGED_BY, PROFILE_LABEL
+from infra.plan.names import MANAGED_BY, PROFILE_LABEL, ROUTE_LABEL
 from infra.plan.plugin_objects import CONFIG_FOLDER, CONFIG_KEY, DaemonSetPlan, PluginPlan
 from infra.plan.sharing import MPS_ROOT
 
@@ -58,7 +58,11 @@ class DevicePlugin(pulumi.ComponentResource):
         # it, removed after.
         config = k8s.core.v1.ConfigMap(
             plan.config_map.name,
-            metadata={"name": plan.config_map.name, "namespace": route.namespace, "labels": {**labels, **MANAGED_BY}},
+            metadata={
+                "name": plan.config_map.name,
+                "namespace": route.namespace,
+                "labels": {**labels, **MANAGED_BY, ROUTE_LABEL: "plugin"},
+            },
             data=plan.config_map.data,
             immutable=True,
             opts=cluster.options(self, depends_on=[namespace]),

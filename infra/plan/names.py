@@ -12,6 +12,8 @@ POOL_LABEL = "gpufleet.dev/pool"
 METHOD_LABEL = "gpufleet.dev/method"
 #: Objects carry the sharing profile that they serve.
 PROFILE_LABEL = "gpufleet.dev/profile"
+#: The ConfigMaps of sharing texts say which route reads them: plugin or operator.
+ROUTE_LABEL = "gpufleet.dev/route"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "gpufleet"}
 
 #: Read by the operator's config-manager on each node (reference: NVIDIA/k8s-device-plugin cmd/config-manager).

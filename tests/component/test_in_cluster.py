@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from infra.config.diagnostics import Severity
+from infra.deploy.in_use import other_route
 from tests.component.recording import Resource, run
 from tests.component.stacks import EXISTING, OPERATOR, PLUGIN, TEXTS, plan_of, recorded
 from tests.unit.config.samples import compile_text
@@ -97,6 +98,15 @@ def test_config_maps_are_addressed_by_their_content(name: str) -> None:
         assert inputs["metadata"]["name"] == map_name
         assert inputs["data"] == planned[map_name]
         assert inputs["immutable"] is True
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_other_route_is_recognised_by_what_this_one_deploys(name: str) -> None:
+    labels = {r.name: r.inputs["metadata"]["labels"] for r in recorded(name).of("ConfigMap")}
+    routes = {"plugin": PLUGIN[0], "operator": OPERATOR[0]}
+    own = plan_of(name).route
+    said = {route: [d.code for d in other_route(plan_of(routes[route]), labels)] for route in routes}
+    assert said == {route: [] if route == own else ["GF452"] for route in routes}
 
 
 @pytest.mark.parametrize("name", PLUGIN)

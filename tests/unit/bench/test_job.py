@@ -31,7 +31,7 @@ def test_the_job_asks_for_one_gpu_and_no_privilege(capsys: pytest.CaptureFixture
     )  # fmt: skip
     pod = job["spec"]["template"]["spec"]
     container = pod["containers"][0]
-    assert container["resources"]["limits"] == {"nvidia.com/gpu.shared": 1}
+    assert container["resources"]["limits"] == {"nvidia.com/gpu.shared": "1"}
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["nodeSelector"] == {"gpufleet.dev/pool": "t4"}
@@ -74,7 +74,7 @@ def test_a_stacks_pool_says_how_to_get_there(capsys: pytest.CaptureFixture[str],
         _, job = printed(capsys, "--stack-file", str(file), "--pool", pool)
         pods[pool] = job["spec"]["template"]["spec"]
     limits = {name: pod["containers"][0]["resources"]["limits"] for name, pod in pods.items()}
-    assert limits == {"a": {"nvidia.com/gpu.shared": 1}, "b": {"nvidia.com/gpu": 1}}
+    assert limits == {"a": {"nvidia.com/gpu.shared": "1"}, "b": {"nvidia.com/gpu": "1"}}
     assert pods["a"]["nodeSelector"] == {"gpufleet.dev/pool": "a"} and pods["b"]["nodeSelector"] == {"rack": "r7"}
     assert pods["a"]["tolerations"] == [
         {"key": "vendor.example/gpu", "operator": "Equal", "value": "t4", "effect": "NoExecute"}
@@ -91,7 +91,7 @@ def test_own_options_come_on_top_of_the_stacks(capsys: pytest.CaptureFixture[str
         "--node-selector", "zone=1", "--toleration", "night",
     )  # fmt: skip
     pod = job["spec"]["template"]["spec"]
-    assert pod["containers"][0]["resources"]["limits"] == {"example.com/gpu": 1}
+    assert pod["containers"][0]["resources"]["limits"] == {"example.com/gpu": "1"}
     assert pod["nodeSelector"] == {"gpufleet.dev/pool": "a", "zone": "1"} and pod["runtimeClassName"] == "mine"
     assert [t["key"] for t in pod["tolerations"]] == ["vendor.example/gpu", "night"]
 

@@ -51,8 +51,9 @@ def test_a_namespace_of_somebody_else_is_not_taken_over() -> None:
 
 
 def test_one_route_at_a_time() -> None:
-    plugin = {"gpufleet-half-1": {"gpufleet.dev/profile": "half"}}
-    operator = {"gpufleet-sharing-1": {}}
+    bench = {"gpufleet-bench-1": {}}  # and others of ours that no route reads
+    plugin = {"gpufleet-half-1": {"gpufleet.dev/route": "plugin"}, **bench}
+    operator = {"gpufleet-sharing-1": {"gpufleet.dev/route": "operator"}, **bench}
     assert other_route(plan(), plugin) == []
     assert [(d.code, d.path) for d in other_route(plan(), operator)] == [("GF452", "stack.kind")]
     compiled = compile_base("existing-operator")
