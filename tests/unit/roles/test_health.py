@@ -121,3 +121,11 @@ def test_mig_drift() -> None:
     )
     found = codes(verify.verify(on(reading, gpu_mig_layout="all-1g.10gb"))["problems"])
     assert "GF777" in found and "GF788" in found
+
+
+@pytest.mark.parametrize("text", ["{x", "[]", "null", '{"last_good": 5}', '{"last_good": {"version": "580"}}'])
+def test_a_fact_file_that_is_broken_names_no_driver_and_stops_nobody(text: str) -> None:
+    broken = on(converged(files={paths.FACTS: file(text)}))
+    assert health.last_good(broken) is None
+    assert health.facts(broken, healthy=True)["last_good"]["version"] == VERSION
+    assert health.facts_file(broken, healthy=True, check_mode=True) and verify.verify(broken)["problems"] == []

@@ -185,3 +185,13 @@ def test_a_driver_that_was_there_before_gets_its_cdi_specification() -> None:
     assert start not in kit_plan(without, gpu_container_toolkit_cdi_refresh=False)["units"]
     nouveau = merged(without, {"driver": None, "kernel": {"modules": {"nouveau": 1}}})
     assert start not in kit_plan(nouveau)["units"]
+
+
+@pytest.mark.parametrize("text", ["[]", "null", '{"runtimes": []}', "{x"])
+def test_a_daemon_json_that_is_none_is_left_alone(text: str) -> None:
+    runtime = {"containerd": None, "containerd_dump": None, "docker": True, "sockets": ["/run/docker.sock"]}
+    reading = converged(runtime=runtime, files={paths.DOCKER_CONFIG: file(text)}, units={"docker.service": unit()})
+    plan = kit_plan(reading)
+    assert codes(plan["problems"]) == ["GF747"]
+    assert [f for f in plan["files"] if f["path"] == paths.DOCKER_CONFIG] == []
+    toolkit.plan_toolkit(on(reading, gpu_container_toolkit_state="absent"))  # does not fail on it

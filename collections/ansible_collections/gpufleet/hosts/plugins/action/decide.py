@@ -36,7 +36,7 @@ options:
     description: What to decide about.
     type: str
     required: true
-    choices: [preflight, driver, fabric, toolkit, runtime_check, kernels, mig, health, facts, site, verify]
+    choices: [preflight, driver, fabric, toolkit, runtime_check, kernels, mig, health, facts, last_good, site, verify]
   before: {description: Effective configuration before a change (runtime_check)., type: str, default: ""}
   kernels: {description: Kernel packages before a change, for kernels., type: list, elements: str, default: []}
   exchange: {description: "Whether a loaded module can be exchanged, for driver.", type: bool, default: true}
@@ -87,6 +87,7 @@ _SUBJECTS: dict[str, Callable[[context.Context, dict[str, Any]], dict[str, Any]]
     "mig": lambda host, _arguments: mig.plan_mig(host),
     "health": lambda host, _arguments: health.plan_health(host),
     "facts": _facts,
+    "last_good": lambda host, _arguments: {"last_good": health.last_good(host) or {}},
     "site": lambda host, arguments: verify.site(host, check_mode=bool(arguments.get("check_mode"))),
     "verify": lambda host, _arguments: verify.verify(host),
 }

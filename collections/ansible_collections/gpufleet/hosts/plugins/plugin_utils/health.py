@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any
 
 from ..module_utils import paths
@@ -11,6 +10,7 @@ from . import fabric, mig, runtimes
 from .context import Context
 from .driver import plan_driver
 from .sources import canonical
+from .versions import VERSION
 
 # Time slices of nvidia-smi compute-policy.
 # What is expected to be wrong while a reboot is due.
@@ -247,9 +247,7 @@ def facts_file(context: Context, *, healthy: bool, check_mode: bool) -> list[dic
 
 
 def last_good(context: Context) -> dict[str, Any] | None:
-    """The driver that the host was last healthy with, from its fact file."""
-    try:
-        found = json.loads(context.file_text(paths.FACTS) or "{}").get("last_good")
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+    """The driver that the host was last healthy with, from its fact file; None where the file does not say it."""
+    document, _why = runtimes.read_json(context.file_text(paths.FACTS))
+    found = document.get("last_good")
+    return found if isinstance(found, dict) and VERSION.fullmatch(str(found.get("version"))) else None

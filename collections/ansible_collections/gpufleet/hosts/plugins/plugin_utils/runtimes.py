@@ -114,20 +114,21 @@ def mark() -> str:
 def _docker(context: Context, plan: dict[str, Any]) -> None:
     """daemon.json with our runtime added; every other key stays. Docker reads runtimes again on reload."""
     settings, text = context.settings, context.file_text(paths.DOCKER_CONFIG)
-    try:
-        document = json.loads(text) if text and text.strip() else {}
-    except ValueError as error:
-        plan["problems"].append(("GF747", {"file": paths.DOCKER_CONFIG, "reason": str(error)}))
+    document, why = read_json(text)
+    if not why and not isinstance(document.get("runtimes", {}), dict):
+        why = "runtimes is no object"
+    if why:
+        plan["problems"].append(("GF747", {"file": paths.DOCKER_CONFIG, "reason": why}))
         return
     name = settings["gpu_container_toolkit_runtime_name"]
-    entry = document.setdefault("runtimes", {}).get(name) or {}
-    if not str(entry.get("path", "")).endswith("nvidia-container-runtime"):
+    entry = document.setdefault("runtimes", {}).get(name)
+    if not str(entry.get("path", "") if isinstance(entry, dict) else "").endswith("nvidia-container-runtime"):
         document["runtimes"][name] = {"args": [], "path": "nvidia-container-runtime"}
     if settings["gpu_container_toolkit_default_runtime"]:
         document["default-runtime"] = name
     elif document.get("default-runtime") == name:
         del document["default-runtime"]
-    if text is None or document != json.loads(text or "{}"):
+    if text is None or document != read_json(text)[0]:
         plan["files"] += context.want_file(paths.DOCKER_CONFIG, json.dumps(document, indent=4) + "\n")
     written = any(f["path"] == paths.DOCKER_CONFIG for f in plan["files"])
     if written or _stale(context, UNITS["docker"], paths.DOCKER_CONFIG):
@@ -240,7 +241,9 @@ def runtime_state(context: Context) -> dict[str, Any]:
 
 
 def read_json(text: str | None) -> tuple[dict[str, Any], str]:
+    """(the document, "") or ({}, why it cannot be read). No text is an empty document."""
     try:
-        return (json.loads(text) if text else {}), ""
+        found = json.loads(text) if text and text.strip() else {}
     except ValueError as error:
         return {}, str(error)
+    return (found, "") if isinstance(found, dict) else ({}, "it is no object")

@@ -192,7 +192,8 @@ def _removal(context: Context, plan: dict[str, Any]) -> dict[str, Any]:
         plan["restart"] = [{"name": runtimes.UNITS["crio"], "state": "restarted"}]
     document, _why = runtimes.read_json(context.file_text(paths.DOCKER_CONFIG))
     name = context.settings["gpu_container_toolkit_runtime_name"]
-    if document.get("runtimes", {}).pop(name, None) is not None:
+    known = document.get("runtimes")
+    if isinstance(known, dict) and known.pop(name, None) is not None:
         if document.get("default-runtime") == name:
             del document["default-runtime"]
         plan["files"] += context.want_file(paths.DOCKER_CONFIG, json.dumps(document, indent=4) + "\n")
