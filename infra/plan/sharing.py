@@ -145,6 +145,10 @@ def _check_memory(facts: Facts, spec: Spec, profile: Profile, path: str) -> list
     if profile.memory_per_pod_gib is None or have is None:
         return []
     scaled = have * spec.memory_scaling if isinstance(spec, Hami) else have
+    most, why, lower = _most_for_one(spec, scaled, profile)
+    if most is not None and profile.memory_per_pod_gib > most:
+        texts = {"each": f"{profile.memory_per_pod_gib:g}", "most": f"{most:g}", "why": why, "lower": lower}
+        return [diagnostic("GF307", f"{path}.sharing", value=profile.name, **texts)]
     promised = profile.pods_per_device * profile.memory_per_pod_gib
     if promised <= scaled:
         return []
@@ -160,6 +164,17 @@ def _check_memory(facts: Facts, spec: Spec, profile: Profile, path: str) -> list
             fit=str(int(scaled // profile.memory_per_pod_gib)),
         )
     ]
+
+
+def _most_for_one(spec: Spec, device: float, profile: Profile) -> tuple[float | None, str, str]:
+    """(GiB that one pod can have at most, why, what else to lower); None where it depends on the instance it gets."""
+    if isinstance(spec, Mps):
+        # The daemon of k8s-device-plugin sets a pinned memory limit of memory / replicas (its cmd/mps-control-daemon).
+        why = f"The MPS daemon limits each of {profile.pods_per_device} clients to its part of the memory."
+        return device / profile.pods_per_device, why, " or replicas"
+    if isinstance(spec, Mig) and len(spec.instances) > 1:
+        return None, "", ""
+    return device, "The device that it shares has no more.", ""
 
 
 def _check_time_slice(pool: Pool, spec: Spec, path: str) -> list[Diagnostic]:

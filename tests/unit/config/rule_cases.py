@@ -156,6 +156,10 @@ HARDWARE = [
 
 SHARING = [
     # A T4 is sold with 16 GB, the driver shows 15360 MiB.
+    Case("GF307", "pools[0].sharing", "aks-plugin", sharing(replicas=2, memoryPerPodGib=15.5),
+         sharing(replicas=2, memoryPerPodGib=7.5), value="half", says="15.5 GiB and can have 15 GiB"),
+    Case("GF307", "pools[0].sharing", "aks-plugin", sharing(strategy="mps", replicas=4, memoryPerPodGib=4),
+         sharing(strategy="mps", replicas=4, memoryPerPodGib=3.75), value="half", says="4 GiB and can have 3.75 GiB"),
     Case("GF302", "pools[0].sharing", "aks-plugin", sharing(replicas=4, memoryPerPodGib=4),
          sharing(replicas=4, memoryPerPodGib=3.75), value="half", says="4 pods of 4 GiB are promised 16 GiB"),
     Case("GF302", "pools[0].sharing", "existing-plugin", sharing(replicas=2, memoryPerPodGib=8),
