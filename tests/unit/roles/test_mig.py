@@ -129,3 +129,14 @@ def test_a_running_workload_keeps_the_layout() -> None:
     assert codes(mig.plan_mig(host(converged(**changes), gpu_mig_layout="all-1g.10gb"))["problems"]) == ["GF750"]
     drained = host(converged(**changes), gpu_mig_layout="all-1g.10gb", gpu_node_drained=True)
     assert codes(mig.plan_mig(drained)["problems"]) == []
+
+
+def test_a_layout_that_leaves_the_plan_takes_the_unit_along() -> None:
+    """nvidia-mig-manager without our selection would apply one of its own at the next boot."""
+    plan = mig.plan_mig(host(converged()))
+    assert set(plan["absent"]) == {paths.MIG_LAYOUT, paths.MIG_OVERRIDE}
+    assert plan["units"] == [{"name": mig.UNIT, "enabled": False}]
+    theirs = converged()
+    for path in (paths.MIG_LAYOUT, paths.MIG_OVERRIDE):
+        del theirs["files"][path]
+    assert mig.plan_mig(host(theirs))["units"] == []  # a unit that is somebody else's

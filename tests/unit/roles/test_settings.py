@@ -59,6 +59,17 @@ def test_what_the_roles_remember_is_what_their_files_say() -> None:
         ({"gpu_mirror_profiles": {"a": "x"}}, "gpu_mirror_profiles.a: 'x' is not a mapping"),
         ({"gpu_mirror_profiles": {"a": {"cuda_ur": "x"}}}, "a: no such key cuda_ur; closest: cuda_url"),
         ({"gpu_mirror_profiles": {"a": {"allowed_hosts": "m"}}}, "a.allowed_hosts: 'm' is not a list of texts"),
+        ({"gpu_mig_layouts": {"own": "x"}}, "gpu_mig_layouts.own: it is not a list of mappings"),
+        ({"gpu_mig_layouts": {"own": [{"mig-enabled": "yes"}]}}, "own[0].mig-enabled: 'yes' is neither true nor false"),
+        ({"gpu_mig_layouts": {"own": [{"mig-enabled": True, "devices": 0}]}}, "own[0].devices: 0 is neither all nor"),
+        ({"gpu_mig_layouts": {"own": [{"mig-enabled": True, "mig-devices": ["1g.5gb"]}]}}, "is not a mapping"),
+        (
+            {"gpu_mig_layouts": {"own": [{"mig-enabled": True, "mig-devices": {"1g.5gb": "7"}}]}},
+            "own[0].mig-devices.1g.5gb: '7' is no count",
+        ),
+        ({"gpu_mig_layouts": {"own": [{"mig-enabled": True, "mig_devices": {}}]}}, "own[0]: no such key mig_devices"),
+        ({"gpu_driver_override": {"verison": "580.1"}}, "gpu_driver_override: no such key verison"),
+        ({"gpu_driver_module_options": {"nvidia": ["a"]}}, "gpu_driver_module_options.nvidia: ['a'] is not a text"),
         ({"gpu_mirror_profiles": {"a": {"cuda_key": 7}}}, "a.cuda_key: 7 is not a text"),
     ],
 )
@@ -73,6 +84,9 @@ def test_good_values_are_not_malformed() -> None:
     assert malformed(
         gpu_health_lock_clocks="1410", gpu_container_toolkit_version="1.20.0-1", gpu_preflight_cuda_target=12.8,
         gpu_driver_runfile_sha256="aB" * 32, gpu_mig_manager_version="v0.15.0", gpu_mirror_profiles={"a": profile},
+        gpu_mig_layouts={"own": [{"devices": [0], "mig-enabled": True, "mig-devices": {"1g.10gb": 7}},
+                                 {"devices": [1], "device-filter": "0x20B210DE", "mig-enabled": False}]},
+        gpu_driver_override={"version": "580.126.09"}, gpu_driver_module_options={"nvidia_uvm": "uvm_disable_hmm=1"},
     ) == []  # fmt: skip
 
 

@@ -163,6 +163,8 @@ def plan_mig(context: Context) -> dict[str, Any]:
     if not name:
         plan["absent"] = context.unwanted(paths.MIG_LAYOUT, paths.MIG_OVERRIDE)
         plan["reload"] = paths.MIG_OVERRIDE in plan["absent"]
+        if plan["reload"] and not gone:  # without our selection it would apply one of its own at the next boot
+            plan["units"] = context.want_unit(UNIT, enabled=False, active=None)
         row = context.packages.get(PACKAGE)
         if gone and row:
             plan["packages"]["remove"] = [PACKAGE]

@@ -54,6 +54,8 @@ _LOWEST = {
     "gpu_preflight_min_free_mib": 0,
     "gpu_reboot_timeout": 1,
 }
+_OVERRIDE = ("version", "branch", "flavour", "runfile_sha256")
+_LAYOUT = ("devices", "device-filter", "mig-enabled", "mig-devices")
 _PROFILE: dict[str, type] = {
     **{f"{kind}_{key}": str for kind in ("cuda", "toolkit") for key in ("url", "suite", "key", "key_url")},
     **{f"{kind}_{key}": list for kind in ("cuda", "toolkit") for key in ("components", "key_fingerprints")},
@@ -110,6 +112,37 @@ def malformed(settings: dict[str, Any]) -> list[str]:
             found.append(f"{name}: {settings[name]} is less than {lowest}")
     for name, profile in settings["gpu_mirror_profiles"].items():
         found += _profile(f"gpu_mirror_profiles.{name}", profile)
+    for name, layout in settings["gpu_mig_layouts"].items():
+        found += _layout(f"gpu_mig_layouts.{name}", layout)
+    for key in sorted(set(settings["gpu_driver_override"]) - set(_OVERRIDE)):
+        found.append(f"gpu_driver_override: no such key {key}; there are: {', '.join(_OVERRIDE)}")
+    for name in ("gpu_driver_module_options", "gpu_preflight_accept"):
+        for key, value in settings[name].items():
+            if not isinstance(value, (str, int, float)) or "\n" in str(value):
+                found.append(f"{name}.{key}: {value!r} is not a text of one line")
+    return found
+
+
+def _layout(where: str, layout: Any) -> list[str]:
+    """What is wrong with a layout in the form of nvidia-mig-parted."""
+    if not isinstance(layout, list) or not all(isinstance(part, dict) for part in layout):
+        return [f"{where}: it is not a list of mappings with devices, mig-enabled and mig-devices"]
+    found = []
+    for number, part in enumerate(layout):
+        devices, at = part.get("mig-devices") or {}, f"{where}[{number}]"
+        found += [f"{at}: no such key {key}" for key in sorted(map(str, part)) if key not in _LAYOUT]
+        if not isinstance(part.get("mig-enabled"), bool):
+            found.append(f"{at}.mig-enabled: {part.get('mig-enabled')!r} is neither true nor false")
+        whole = part.get("devices", "all")
+        if whole != "all" and not (isinstance(whole, list) and all(type(index) is int for index in whole)):
+            found.append(f"{at}.devices: {whole!r} is neither all nor a list of GPU numbers")
+        if not isinstance(devices, dict):
+            found.append(f"{at}.mig-devices: {devices!r} is not a mapping from profile to count")
+            continue
+        found += [
+            f"{at}.mig-devices.{profile}: {count!r} is no count" for profile, count in devices.items()
+            if type(count) is not int or count < 1
+        ]  # fmt: skip
     return found
 
 
