@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from ansible.parsing.dataloader import DataLoader  # noqa: F401  (the action plugins need an initialised ansible)
 from ansible_collections.gpufleet.hosts.plugins.action.packages import ActionModule
 from ansible_collections.gpufleet.hosts.plugins.module_utils import index
+from ansible_collections.gpufleet.hosts.plugins.modules import resolve
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils import driver, mig, preflight, toolkit
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import Context
 
@@ -104,6 +105,34 @@ def test_a_stream_is_enabled_and_nothing_installed_by_it() -> None:
         "dnf -y module enable nvidia-driver:580-open",
     ]
     assert [options["name"] for module, options in calls if module == "ansible.builtin.dnf"] == [["nvidia-open-3:580"]]
+
+
+PRIMARY = (
+    b'<metadata xmlns="http://linux.duke.edu/metadata/common"><package type="rpm"><name>nvidia-open</name>'
+    b'<version epoch="3" ver="580.126.09" rel="1.el10"/></package></metadata>'
+)
+
+
+@pytest.mark.parametrize("program", ["/usr/bin/zstd", None])
+def test_an_index_that_newer_createrepo_made_is_read(monkeypatch: pytest.MonkeyPatch, program: str | None) -> None:
+    class Module:
+        params: ClassVar[dict[str, Any]] = {"timeout": 1}
+
+        def get_bin_path(self, _name: str) -> str | None:
+            return program
+
+        def run_command(self, command: list[str], **options: Any) -> tuple[int, bytes, bytes]:
+            assert command == ["/usr/bin/zstd", "-dc"] and options["encoding"] is None
+            return 0, options["data"].removeprefix(b"zst:"), b""
+
+    listing = b'<data type="primary"><location href="repodata/primary.xml.zst"/></data>'
+    resolver = resolve.Resolver(Module())
+    monkeypatch.setattr(resolver, "fetch", lambda url: listing if url.endswith("repomd.xml") else b"zst:" + PRIMARY)
+    found = resolver.rpm_index({"url": "https://m/rhel10/"})
+    if program:
+        assert found == {"nvidia-open": {"3:580.126.09-1.el10": []}} and resolver.errors == []
+    else:
+        assert found == {} and "install zstd" in resolver.errors[0]["answer"]
 
 
 def test_compute_without_such_packages_is_the_whole_driver() -> None:

@@ -134,6 +134,9 @@ def test_hosts_outside_the_mirror_are_drift() -> None:
         "signed_by": None,
         "enabled": True,
     }
+    upper = {"idc": {**MIRROR["gpu_mirror_profiles"]["idc"], "allowed_hosts": ["Mirror.Example"]}}
+    settings = on(**{**MIRROR, "gpu_mirror_profiles": upper}).settings
+    assert sources.outside_hosts(settings, probe(sources=[UBUNTU]), []) == []
     assert sources.outside_hosts(on(**MIRROR).settings, probe(sources=[outside]), []) == [
         ("/etc/apt/sources.list.d/cuda.list", "developer.download.nvidia.cn")
     ]

@@ -243,7 +243,7 @@ def outside_hosts(settings: dict[str, Any], probe: dict[str, Any], removed: list
     `removed` names source files that are about to go.
     """
     profile = profile_of(settings)
-    allowed = set((profile or {}).get("allowed_hosts", []))
+    allowed = {str(name).lower() for name in (profile or {}).get("allowed_hosts", [])}
     if not allowed:
         return []
     found = set()
