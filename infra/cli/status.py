@@ -19,9 +19,17 @@ def add_parser(subparsers: Any) -> None:
     """Adds the command to the `gpufleet` parser."""
     parser: argparse.ArgumentParser = subparsers.add_parser("status", description=__doc__)
     add_stack_options(parser)
-    parser.add_argument("--wait", type=float, default=0, metavar="SECONDS", help="try again until they agree")
+    parser.add_argument("--wait", type=seconds, default=0, metavar="SECONDS", help="try again until they agree")
     parser.add_argument("--kubeconfig", type=Path, help="instead of the stack file's or the Pulumi stack's")
     parser.add_argument("--json", action="store_true")
+
+
+def seconds(text: str) -> float:
+    """A time of an option. Raises ValueError, which argparse reports as wrong usage."""
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError(text)
+    return value
 
 
 def run(args: argparse.Namespace) -> int:

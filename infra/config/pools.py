@@ -46,6 +46,9 @@ class _Pool(Model):
         return self
 
 
+_NODES = r"\d{1,3}|(100|[1-9]?\d)%"
+
+
 class AksPool(_Pool):
     """One AKS agent pool with GPUs. `count` or `autoscale` in nodes; `osDiskSizeGb` in GB."""
 
@@ -63,7 +66,7 @@ class AksPool(_Pool):
     count: int | None = Field(default=None, ge=0, le=1000)
     autoscale: Autoscale | None = None
     spot: bool = False
-    spot_max_price: float | None = Field(default=None, ge=-1)
+    spot_max_price: float | None = None
     os_sku: Literal["Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux", "AzureLinux3"] = "Ubuntu"
     os_disk_size_gb: int | None = Field(default=None, ge=30, le=2048)
     os_disk_type: Literal["Managed", "Ephemeral"] | None = None
@@ -72,11 +75,11 @@ class AksPool(_Pool):
     scale_down_mode: Literal["Delete", "Deallocate"] = "Delete"
     max_surge: Annotated[
         str,
-        matches(r"\d{1,3}%?", "A surge is a number of nodes or a percentage.", 'Write "1" or "33%", in quotes.'),
+        matches(_NODES, "A surge is a number of nodes, or a percentage up to 100.", 'Write "1" or "33%", in quotes.'),
     ] = "0"
     max_unavailable: Annotated[
         str,
-        matches(r"\d{1,3}%?", "This is a number of nodes or a percentage.", 'Write "1" or "10%", in quotes.'),
+        matches(_NODES, "This is a number of nodes, or a percentage up to 100.", 'Write "1" or "10%", in quotes.'),
     ] = "1"
     tags: dict[str, str] = Field(default_factory=dict)
 
@@ -86,6 +89,13 @@ class AksPool(_Pool):
             raise refuse("GF110", "A pool has a fixed size or an autoscaler.", "Keep one.", keys="count, autoscale")
         if self.spot_max_price is not None and not self.spot:
             raise refuse("GF110", "Only spot pools have a maximum price.", "Set spot: true.", keys="spotMaxPrice, spot")
+        if (price := self.spot_max_price) is not None and price != -1 and (not price > 0 or price != round(price, 5)):
+            raise refuse(
+                "GF110",
+                "A maximum price is above 0 and has five decimals at most, in US dollars; -1 is the price on demand.",
+                "Leave spotMaxPrice out to pay up to the price on demand.",
+                keys="spotMaxPrice",
+            )
         if self.max_surge.rstrip("%").strip("0") == "" and self.max_unavailable.rstrip("%").strip("0") == "":
             raise refuse(
                 "GF110",

@@ -48,7 +48,7 @@ class Aks(pulumi.ComponentResource):
             resource_name_=spec.name,
             resource_group_name=self.resource_group_name,
             location=spec.location,
-            dns_prefix=spec.name.replace("_", "-").replace(".", "-"),
+            dns_prefix=spec.name.replace("_", "-").replace(".", "-")[:54].rstrip("-"),  # longer ones are refused
             kubernetes_version=spec.version,
             enable_rbac=True,
             identity=aks.ManagedClusterIdentityArgs(type=aks.ResourceIdentityType.SYSTEM_ASSIGNED),

@@ -11,8 +11,8 @@ from pulumi_azure_native import containerservice as aks
 
 from infra.catalog import azure_size
 from infra.config.cluster import TAKEN_RANGES
-from tests.component.recording import Resource
-from tests.component.stacks import AKS, plan_of, recorded
+from tests.component.recording import Resource, run
+from tests.component.stacks import AKS, TEXTS, plan_of, recorded
 
 
 def pool(stack: str, name: str) -> dict[str, Any]:
@@ -149,6 +149,14 @@ def test_no_network_of_its_own() -> None:
     assert not seen.of("VirtualNetwork")
     assert "networkProfile" not in cluster("aks-dev").inputs
     assert "vnetSubnetID" not in pool("aks-dev", "t4")
+
+
+@pytest.mark.parametrize(("length", "kept"), [(53, 53), (54, 54), (60, 54)])
+def test_a_dns_prefix_has_54_characters_at_most(length: int, kept: int) -> None:
+    name = "n" * length
+    wanted = run(TEXTS["aks-dev"].replace("name: vision-dev", f"name: {name}"))
+    sent = wanted.one("ManagedCluster").inputs
+    assert sent["resourceName"] == name and sent["dnsPrefix"] == "n" * kept
 
 
 def test_the_cluster() -> None:

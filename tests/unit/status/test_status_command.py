@@ -81,7 +81,6 @@ def run(*words: str) -> int:
         ([ObservationError("gone")], "0", 2, 0),
         ([ObservationError("gone"), RIGHT], "5", 0, 0.5),
         ([ObservationError("gone")], "1", 2, 1),
-        ([WRONG], "nan", 1, 0),
         ([WRONG, ObservationError("gone")], "1", 2, 1),
     ],
 )
@@ -131,7 +130,10 @@ def test_a_stack_file_with_errors(cluster: Callable[..., list[float]], capsys: p
     assert "the stack file has errors" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [("--wait", "x"), ("--wait",), ("--nope",)])
+WRONG_USES = [("--wait", "x"), ("--wait",), ("--wait=-1",), ("--wait=nan",), ("--wait=inf",), ("--nope",)]
+
+
+@pytest.mark.parametrize("words", WRONG_USES)
 def test_wrong_usage(cluster: Callable[..., list[float]], words: tuple[str, ...]) -> None:
     cluster(RIGHT)
     assert run(*words) == 2
