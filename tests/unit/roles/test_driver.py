@@ -6,6 +6,7 @@ import fnmatch
 from typing import Any
 
 import pytest
+from ansible_collections.gpufleet.hosts.plugins.action.packages import ActionModule
 from ansible_collections.gpufleet.hosts.plugins.module_utils import index, paths
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
     driver,
@@ -287,3 +288,14 @@ def test_drift_names_what_is_missing_and_nothing_else() -> None:
 def test_what_is_not_available_is_named_with_its_version() -> None:
     ((code, values),) = resolved_driver(on(), missing=("nvidia-open",))["problems"]
     assert (code, values["missing"]) == ("GF736", f"nvidia-open {VERSION}")
+
+
+def test_packages_wait_for_cloud_init_where_it_runs() -> None:
+    ((module, options),) = ActionModule._waits({"lock_timeout": 60}, {"cloud_init_running": True})
+    assert (module, options["path"], options["timeout"]) == (
+        "ansible.builtin.wait_for",
+        "/run/cloud-init/result.json",
+        60,
+    )
+    assert "gpu_lock_timeout" in options["msg"]
+    assert ActionModule._waits({}, {"cloud_init_running": False}) == ActionModule._waits({}, {}) == []

@@ -43,7 +43,8 @@ class ActionModule(ActionBase):
         }
         if self._task.check_mode or not result["changed"]:
             return result
-        for module, options in self._calls(arguments, names, remove):
+        system = (task_vars or {}).get("ansible_facts", {}).get("gpu_probe", {}).get("system", {})
+        for module, options in self._waits(arguments, system) + self._calls(arguments, names, remove):
             answer = self._execute_module(module_name=module, module_args=options, task_vars=task_vars)
             if answer.get("failed"):
                 return {**answer, **result, "failed": True, "msg": answer.get("msg", "the package manager failed")}
@@ -58,6 +59,15 @@ class ActionModule(ActionBase):
             return f"{item['name']}={version}"
         epoch, _, rest = version.rpartition(":")
         return f"{item['name']}-{epoch + ':' if epoch else ''}{rest}"
+
+    @staticmethod
+    def _waits(arguments: dict[str, Any], system: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+        """First-boot jobs install packages of their own, in several transactions: the lock alone is no end of them."""
+        if not system.get("cloud_init_running"):
+            return []
+        lock = int(arguments.get("lock_timeout", 300))
+        told = f"cloud-init has not finished within {lock} seconds (gpu_lock_timeout)"
+        return [("ansible.builtin.wait_for", {"path": "/run/cloud-init/result.json", "timeout": lock, "msg": told})]
 
     @staticmethod
     def _calls(arguments: dict[str, Any], names: list[str], remove: list[str]) -> list[tuple[str, dict[str, Any]]]:

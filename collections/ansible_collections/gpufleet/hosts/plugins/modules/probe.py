@@ -134,7 +134,7 @@ class Probe:
             "sqv": self.which("sqv") is not None,
             "crypto_policy": os.path.exists("/etc/crypto-policies/back-ends/apt-sequoia.config"),
             "lock": packages.lock_holder("/var/lib/dpkg/lock-frontend") if manager == "apt" else 0,
-            "cloud_init_running": exists("/run/cloud-init") and not exists("/run/cloud-init/result.json"),
+            "cloud_init_running": exists("/run/cloud-init/enabled") and not exists("/run/cloud-init/result.json"),
             "unfinished": packages.dpkg_unfinished(status), "free_mib": self.free_space(),
             "unattended_blacklist": packages.unattended_blacklist() if manager == "apt" else [],
             "in_cluster": any(exists(path) for path in paths.KUBELETS),
