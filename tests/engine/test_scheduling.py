@@ -82,6 +82,8 @@ def test_plugin_pods_on_aks_pools(twin: Twin, project: Path) -> None:
     twin.wait(lambda: batch.read_namespaced_job("gpufleet-bench", "default").status.succeeded == 1, 60, "it ends")
     measured = twin.core.list_namespaced_pod("default", label_selector="job-name=gpufleet-bench").items
     assert [pod.spec.node_name for pod in measured] == [spot]
+    batch.delete_namespaced_job("gpufleet-bench", "default", propagation_policy="Foreground")
+    twin.core.delete_namespaced_config_map(config["metadata"]["name"], "default")
 
     twin.pulumi(project, "sched", "destroy").require()
     twin.remove_node("stranger")
