@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from twin.hosts.engine import HostTwin
+import pytest
+
+from twin.hosts import root, scenarios
+from twin.hosts.engine import HostTwin, ScenarioLike
+from twin.hosts.errors import UnavailableError
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 1800  # seconds for one playbook; a stuck one ends with what it printed
@@ -48,13 +52,33 @@ class Play:
         return sum(1 for row in self.of(host) if row["kind"] != "skipped")
 
 
+class Names(dict[str, str]):
+    """Kind -> host. A test that asks for a kind whose root this machine cannot have is skipped, with the reason."""
+
+    def __init__(self, kinds: Mapping[str, ScenarioLike]) -> None:
+        """Look which kinds can be had, with their hosts still unknown; a root that the cache lacks is built."""
+        super().__init__()
+        self.why: dict[str, str] = {}
+        for kind, scenario in kinds.items():
+            suite = scenarios.load(scenario).suite
+            try:
+                if suite != root.SUITE:  # without that one nothing starts at all
+                    root.ensure_root(suite=suite)
+                self[kind] = ""
+            except UnavailableError as error:
+                self.why[kind] = str(error)
+
+    def __missing__(self, kind: str) -> str:
+        pytest.skip(self.why[kind])
+
+
 def mirror(twin: HostTwin, **more: Any) -> dict[str, Any]:
     """Variables that point the roles at the twin's hardware and package server."""
     places = twin.places()
     profile = {
         "cuda_url": places["cuda_base"] + "/<directory>/<architecture directory>/",
-        "cuda_key_url": places["cuda_key"],
-        "cuda_key_fingerprints": [places["cuda_fingerprint"]],
+        # the key is in each directory, under the vendor's name for it
+        "cuda_key_fingerprints": [places["cuda_fingerprint"], places["cuda_resigned_fingerprint"]],
         "toolkit_url": places["toolkit_base"],
         "toolkit_key_url": places["toolkit_key"],
         "toolkit_key_fingerprints": [places["toolkit_fingerprint"]],

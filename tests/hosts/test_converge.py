@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.hosts.plays import Play, inventory, play
+from tests.hosts.plays import Names, Play, inventory, play
 from twin.hosts.engine import HostTwin
 from twin.hosts.errors import UnavailableError
 
@@ -38,6 +38,7 @@ class Kind:
 
 KINDS = {
     "t4": Kind("t4", nouveau=True),
+    "debian13": Kind("debian13", nouveau=True),
     "v100": Kind("v100", gpus=4, flavour="proprietary", nouveau=True),
     "hgx-h100": Kind("hgx-h100", gpus=8, fabric="nvidia-fabricmanager"),
     "a100-pcie": Kind("a100-pcie", {"gpu_container_toolkit_default_runtime": True}, gpus=4),
@@ -96,6 +97,8 @@ PEEK = {
     "versions": "dpkg-query -W -f '${Package} ${Version}\\n' '*nvidia*' 'cuda-drivers*' 'libnvsdm*' nvlsm",
     "cdi": "grep -c nvidia.com/gpu /var/run/cdi/nvidia.yaml",
     "sources": "cat /etc/apt/sources.list.d/gpufleet-*.sources",
+    "system": "apt --version; python3 --version; containerd --version; sqv --version 2>&1",
+    "cuda key": "gpg --show-keys --with-colons /usr/share/keyrings/gpufleet-cuda.asc | grep ^fpr",
 }
 LEFT = "find /etc /usr/share/keyrings /var/lib/dpkg/info -name '*gpufleet*' -o -name 'nvidia-open*.list'"
 
@@ -104,13 +107,14 @@ LEFT = "find /etc /usr/share/keyrings /var/lib/dpkg/info -name '*gpufleet*' -o -
 def fleet(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """All kinds of hosts after all stages."""
     with HostTwin(tmp_path_factory.mktemp("fleet")) as twin:
+        names = Names({name: kind.scenario for name, kind in KINDS.items()})
         try:
-            hosts = twin.start(len(KINDS), [kind.scenario for kind in KINDS.values()])
+            hosts = twin.start(len(names), [KINDS[kind].scenario for kind in names])
         except UnavailableError as error:
             pytest.skip(str(error))
-        names = dict(zip(KINDS, (host.name for host in hosts), strict=True))
+        names.update(zip(names, (host.name for host in hosts), strict=True))
         digest = twin.run(names["runfile"], f'python3 -c "{FETCH.format(**twin.places())}"').stdout.split()[0]
-        variables = {names[kind]: dict(KINDS[kind].variables) for kind in KINDS}
+        variables = {host: dict(KINDS[kind].variables) for kind, host in names.items()}
         variables[names["runfile"]]["gpu_driver_runfile_sha256"] = digest
         wanted = inventory(twin, variables)
         stages: dict[str, Play] = {}
@@ -223,6 +227,19 @@ def test_local_changes_of_a_containerd_file_stay(fleet: Fleet) -> None:
     assert seen["dump"].count("SystemdCgroup = true") == 2  # ours has the cgroup driver of runc
     assert "BEGIN gpufleet" in seen["config"] and "gpufleet" not in seen["bare"]
     assert 'sandbox_image = "registry.example/pause:3.9"' in seen["bare"]
+
+
+def test_debian_13_is_debian_13(fleet: Fleet) -> None:
+    """apt 3 with sqv, the directory's own key, and containerd 1.7, which reads version 2 and knows no conf.d."""
+    seen = fleet.seen[fleet.names["debian13"]]
+    for part in ("apt 3.", "Python 3.13.", "/containerd 1.7.", "sqv 1."):
+        assert part in seen["system"]
+    places = fleet.twin.places()
+    assert f"URIs: {places['cuda_base']}/debian13/x86_64/\n" in seen["sources"]
+    assert seen["cuda key"].replace(":", " ").split() == ["fpr", places["cuda_resigned_fingerprint"]]
+    assert seen["config"].startswith("version = 2\n") and seen["dump"].count("\nversion = 2\n") == 1
+    assert '[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]' in seen["dump"]
+    assert "BEGIN gpufleet" in seen["config"] and seen["bare"] and "gpufleet" not in seen["bare"]
 
 
 def test_other_runtimes_know_it_too(fleet: Fleet) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.hosts.plays import Play, inventory, play
+from tests.hosts.plays import Names, Play, inventory, play
 from twin.hosts.engine import HostTwin
 from twin.hosts.errors import UnavailableError
 
@@ -64,20 +64,21 @@ class Fleet:
 def fleet(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """All faulty hosts: preflight, converge with reboots, once more."""
     with HostTwin(tmp_path_factory.mktemp("fleet")) as twin:
+        names = Names({name: fault.scenario for name, fault in FAULTS.items()})
         try:
-            hosts = twin.start(len(FAULTS), [fault.scenario for fault in FAULTS.values()])
+            hosts = twin.start(len(names), [FAULTS[name].scenario for name in names])
         except UnavailableError as error:
             pytest.skip(str(error))
-        names = dict(zip(FAULTS, (host.name for host in hosts), strict=True))
+        names.update(zip(names, (host.name for host in hosts), strict=True))
         cuda = twin.places()["cuda_base"] + "/debian12/x86_64/"
         variables = {
-            names[name]: {key: cuda if value == "@cuda@" else value for key, value in fault.variables.items()}
-            for name, fault in FAULTS.items()
+            host: {key: cuda if value == "@cuda@" else value for key, value in FAULTS[name].variables.items()}
+            for name, host in names.items()
         }
         wanted = inventory(twin, variables)
-        before = {name: twin.run(names[name], SNAPSHOT).stdout for name in FAULTS}
+        before = {name: twin.run(host, SNAPSHOT).stdout for name, host in names.items()}
         stages = {"preflight": play("preflight", wanted)}
-        untouched = {name: twin.run(names[name], SNAPSHOT).stdout == before[name] for name in FAULTS}
+        untouched = {name: twin.run(host, SNAPSHOT).stdout == before[name] for name, host in names.items()}
         limit = [names[name] for name in MENDED]
         stages["converge"] = play("site", wanted, limit=limit, gpu_reboot_policy="if_required")
         stages["second"] = play("site", wanted, limit=limit)
@@ -117,6 +118,42 @@ def test_what_can_be_mended_is_mended(fleet: Fleet, fault: str) -> None:
 def test_a_source_with_the_retired_key_makes_way(fleet: Fleet) -> None:
     assert "cuda.list" not in fleet.run("old-cuda-key", "ls /etc/apt/sources.list.d").split()
     assert fleet.twin.run(fleet.names["old-cuda-key"], "apt-get update").rc == 0
+
+
+SHA1_ENDS = "2026-02-01"  # in apt's own policy (/usr/share/apt/default-sequoia.config)
+ASK = """import pathlib, shutil, subprocess, urllib.request
+shutil.rmtree('/var/lib/apt/lists')  # apt falls back on what it fetched earlier, with a warning alone
+pathlib.Path('/tmp/cuda.asc').write_bytes(urllib.request.urlopen('{key}').read())
+source = pathlib.Path('/etc/apt/sources.list.d/ask.list')
+source.write_text('deb [signed-by=/tmp/cuda.asc] {base} /\\n')
+done = subprocess.run(['apt-get', 'update'], capture_output=True, text=True)
+source.unlink()
+print(done.returncode, done.stdout, done.stderr)"""
+
+
+def test_apt_with_sqv_refuses_the_sha1_key_and_takes_the_new_one(fleet: Fleet) -> None:
+    """What GF733 speaks of, by Debian 13's own apt; and the policy that docs/mirrors.md names as a way out."""
+    host, places = fleet.names["sqv"], fleet.twin.places()
+
+    def update(directory: str, key: str) -> tuple[int, str]:
+        text = ASK.format(key=places[key], base=f"{places['cuda_base']}/{directory}/x86_64/")
+        rc, _, said = fleet.twin.run(host, ["python3", "-c", text]).stdout.partition(" ")
+        return int(rc), said
+
+    if fleet.twin.run(host, "date +%F").stdout.strip() < SHA1_ENDS:
+        pytest.skip(f"the clock of this machine is before {SHA1_ENDS}: apt takes SHA-1 until then")
+    rc, said = update("debian12", "cuda_key")
+    assert rc != 0 and "SHA1 is not considered secure" in said
+    assert update("debian13", "cuda_resigned_key")[0] == 0
+    rc, said = update("debian13", "cuda_key")
+    assert rc != 0 and "Missing key" in said
+    folder = "/etc/crypto-policies/back-ends"
+    policy = "[hash_algorithms]\nsha1.second_preimage_resistance = 2030-02-01\n"
+    fleet.twin.run(host, f"mkdir -p {folder}; printf '{policy}' > {folder}/apt-sequoia.config")
+    try:
+        assert update("debian12", "cuda_key")[0] == 0
+    finally:
+        fleet.twin.run(host, f"rm {folder}/apt-sequoia.config")
 
 
 def test_a_masked_daemon_runs(fleet: Fleet) -> None:

@@ -80,13 +80,10 @@ class HostTwin:
             raise TwinError(f"{count} hosts: at least one is needed")
         wanted = [scenario_files.load(entry) for entry in scenarios] or [scenario_files.load(scenario_files.DEFAULT)]
         machine.check()
-        root.ensure_root(self.progress)
+        for suite in sorted({root.SUITE, *(scenario.suite for scenario in wanted)}):
+            root.ensure_root(self.progress, suite)
         repo = self.repository = repository.ensure(self.progress)
-        base = layers.host_layer(repo, self.progress)
-        lowers = {
-            runtime: [str(tree) for tree in layers.runtime_layer(runtime, base, self.progress)]
-            for runtime in sorted({scenario.values["runtime"] for scenario in wanted})
-        }
+        lowers = [layers.lowers(scenario, repo, self.progress) for scenario in wanted]
         self.stop()
         self.directory.mkdir(parents=True, exist_ok=True)
         with paths.locked(LOCK):
@@ -99,9 +96,10 @@ class HostTwin:
             self._save()
             self._ensure_key()
             for index in range(count):
-                scenario = wanted[min(index, len(wanted) - 1)]
+                place = min(index, len(wanted) - 1)
+                scenario = wanted[place]
                 name = f"gpu{index + 1:02d}"
-                box = nspawn.Machine(name, self.directory / name, lowers=lowers[scenario.values["runtime"]])
+                box = nspawn.Machine(name, self.directory / name, lowers=lowers[place])
                 address = self.network.address(index)
                 self.hosts.append(Host(name, address, scenario, box, self._ssh_args()))
                 self._state.hosts.append(state.HostState(name, address, scenario.name, box.lowers))
@@ -145,9 +143,7 @@ class HostTwin:
         nspawn.unmount(target.machine)
         if scenario is not None:
             target.scenario = scenario_files.load(scenario)
-            base = layers.host_layer(repository.ensure(self.progress), self.progress)
-            tree = layers.runtime_layer(target.scenario.values["runtime"], base, self.progress)
-            target.machine.lowers = [str(folder) for folder in tree]
+            target.machine.lowers = layers.lowers(target.scenario, repository.ensure(self.progress), self.progress)
         self._launch([target])
         return target
 
@@ -262,6 +258,8 @@ class HostTwin:
             "cuda_base": f"{url}/compute/cuda/repos",
             "cuda_key": f"{url}/compute/cuda/repos/debian12/x86_64/3bf863cc.pub",
             "cuda_fingerprint": repo.fingerprints["cuda"],
+            "cuda_resigned_key": f"{url}/compute/cuda/repos/debian13/x86_64/8793F200.pub",
+            "cuda_resigned_fingerprint": repo.fingerprints["resigned"],
             "cuda_retired_key": f"{url}/compute/cuda/repos/debian12/x86_64/7fa2af80.pub",
             "toolkit_base": f"{url}/libnvidia-container/stable/deb/amd64",
             "toolkit_key": f"{url}/libnvidia-container/gpgkey",

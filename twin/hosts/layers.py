@@ -1,4 +1,4 @@
-"""Read-only layers over the Debian root, in the cache: the GPU layer's tools and kernel, real containerd above."""
+"""Read-only layers over a Debian root, in the cache: the GPU layer's tools and kernel, real containerd above."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import yaml
 from . import machine, paths, repository, root
 from .payloads import tool
 from .runtimes import enable
+from .scenarios import Scenario
 
 GUEST = paths.PACKAGE / "guest"
 # What a server has before the roles come: a kernel, its initramfs tools; a fresh Debian has no compiler and no headers.
@@ -67,15 +68,21 @@ def guest_hash() -> str:
     return digest.hexdigest()[:10]
 
 
-def host_layer(repo: repository.Repository, progress: bool = True) -> list[Path]:
+def lowers(scenario: Scenario, repo: repository.Repository, progress: bool = True) -> list[str]:
+    """Return the lower trees of a scenario's host, top first. Builds what the cache lacks."""
+    base = host_layer(repo, scenario.suite, progress)
+    return [str(tree) for tree in runtime_layer(scenario.values["runtime"], base, scenario.suite, progress)]
+
+
+def host_layer(repo: repository.Repository, suite: str, progress: bool = True) -> list[Path]:
     """Return the lower trees of a bare host, top first: GPU layer, Debian root. Builds what the cache lacks."""
-    base = root.ensure_root(progress)
+    base = root.ensure_root(progress, suite)
     target = paths.roots_dir() / f"host-{root.version(base.name, guest_hash(), repository.version())}"
-    root.ensure_tree(target, [base], lambda tree, log: _host(tree, repo, log), progress)
+    root.ensure_tree(target, [base], lambda tree, log: _host(tree, repo, suite, log), progress)
     return [target, base]
 
 
-def runtime_layer(runtime: str, lowers: list[Path], progress: bool = True) -> list[Path]:
+def runtime_layer(runtime: str, lowers: list[Path], suite: str, progress: bool = True) -> list[Path]:
     """Return the lower trees with a real runtime's layer on top; stand-ins need none."""
     if runtime not in ("containerd", "containerd2"):
         return lowers
@@ -83,9 +90,9 @@ def runtime_layer(runtime: str, lowers: list[Path], progress: bool = True) -> li
 
     def fill(tree: Path, log: Path) -> None:
         if runtime == "containerd":
-            root.install(tree, ("containerd", "runc"), log)
+            root.install(tree, ("containerd", "runc"), log, suite)
             return
-        root.install(tree, ("runc",), log)
+        root.install(tree, ("runc",), log, suite)
         program, _ = repository.real_program("containerd", progress)
         _write_program(tree / "usr/local/bin/containerd", program.read_bytes())
         unit = tree / "usr/local/lib/systemd/system/containerd.service"
@@ -97,7 +104,7 @@ def runtime_layer(runtime: str, lowers: list[Path], progress: bool = True) -> li
     return [target, *lowers]
 
 
-def _host(tree: Path, repo: repository.Repository, log: Path) -> None:
+def _host(tree: Path, repo: repository.Repository, suite: str, log: Path) -> None:
     """Fill a tree with the tools of the GPU layer, its boot unit, the simulated kernel and the archive's key."""
     lib = tree / "twin/lib"
     ignore = shutil.ignore_patterns("__pycache__")
@@ -122,7 +129,7 @@ def _host(tree: Path, repo: repository.Repository, log: Path) -> None:
     enable(tree, "twin-apt-lock.service", "/etc/systemd/system/twin-apt-lock.service")
     keyring = tree / "usr/share/keyrings/twin-archive-keyring.gpg"
     shutil.copyfile(repo.folder / "debian/archive-keyring.gpg", keyring)
-    pool = repo.folder / "debian/pool/main"
+    pool = repo.folder / "debian/pool" / suite / "main"
     names = [name.replace("<kernel>", repository.kernel_name()) for name in INSTALLED]
     debs = [next(iter(sorted(pool.glob(f"{name}_*.deb")))) for name in names]
     for deb in debs:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 from .errors import TwinError, UnavailableError
@@ -104,11 +106,41 @@ class AptSource:
 def debian_sources(suite: str) -> list[AptSource]:
     """Return the archives for `suite`, its updates and its security suite, from this machine's own apt configuration.
 
-    The environment variable GPUFLEET_DEBIAN_MIRROR replaces them. Raises UnavailableError when apt names none.
+    Another suite than this machine's own is looked for in the same archives. The environment variable
+    GPUFLEET_DEBIAN_MIRROR replaces them. Raises UnavailableError when apt names none or the archive has no such suite.
     """
     override = os.environ.get(MIRROR_VARIABLE)
     if override:
-        return [AptSource(override, suite)]
+        source = AptSource(override.rstrip("/"), suite)
+        if why := _missing(source):
+            raise UnavailableError(why)
+        return [source]
+    known = _known_sources()
+    if found := of_suite(known, suite):
+        return found
+    like = alike(known, _own_suite(), suite)
+    if not like:
+        raise UnavailableError(
+            f"apt on this machine has no source for Debian {suite}; set {MIRROR_VARIABLE} to the address of an archive"
+        )
+    if why := _missing(like[0]):
+        raise UnavailableError(f"{why}; set {MIRROR_VARIABLE} to the address of an archive that has it")
+    return [like[0], *(source for source in like[1:] if not _missing(source))]
+
+
+def of_suite(known: Sequence[AptSource], suite: str) -> list[AptSource]:
+    """Return the suite's archive, then its updates and its security suite; nothing without the first."""
+    found = [source for source in known if source.suite in (suite, f"{suite}-updates", f"{suite}-security")]
+    found.sort(key=lambda source: source.suite != suite)
+    return found if found and found[0].suite == suite else []
+
+
+def alike(known: Sequence[AptSource], own: str, suite: str) -> list[AptSource]:
+    """Return where `suite` lies in archives that are laid out as they are for the machine's `own` suite."""
+    return [AptSource(source.uri, suite + source.suite.removeprefix(own)) for source in of_suite(known, own)]
+
+
+def _known_sources() -> list[AptSource]:
     listing = run(
         ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"]
     )
@@ -116,15 +148,27 @@ def debian_sources(suite: str) -> list[AptSource]:
     for line in listing.splitlines():
         uri, _, rest = line.partition(" ")
         release, _, component = rest.partition(" ")
-        if component == "main" and release in (suite, f"{suite}-updates", f"{suite}-security"):
-            source = AptSource(uri.rstrip("/"), release)
-            if source not in found:
-                found.append(source)
-    if not any(source.suite == suite for source in found):
-        raise UnavailableError(
-            f"apt on this machine has no source for Debian {suite}; set {MIRROR_VARIABLE} to the address of an archive"
-        )
-    return sorted(found, key=lambda source: source.suite != suite)
+        source = AptSource(uri.rstrip("/"), release)
+        if component == "main" and source not in found:
+            found.append(source)
+    return found
+
+
+def _own_suite() -> str:
+    lines = Path("/etc/os-release").read_text().splitlines()
+    return next((line.partition("=")[2].strip("\"'") for line in lines if line.startswith("VERSION_CODENAME=")), "")
+
+
+def _missing(source: AptSource) -> str:
+    """Return why an archive does not have a suite, "" when it does."""
+    address = f"{source.uri}/dists/{source.suite}/Release"
+    proxies = {name.removesuffix("_proxy"): value for name, value in proxy_environment().items()}
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({**urllib.request.getproxies(), **proxies}))
+    try:
+        opener.open(urllib.request.Request(address, method="HEAD"), timeout=20).close()
+    except (OSError, ValueError, HTTPException) as error:
+        return f"{source.uri} has no Debian {source.suite}: {error}"
+    return ""
 
 
 def proxy_environment() -> dict[str, str]:

@@ -2,9 +2,10 @@
 
 Layout under the served folder, as the vendor has it:
 
-    compute/cuda/repos/<directory>/x86_64/   flat repository, 3bf863cc.pub, 7fa2af80.pub (retired), keyring packages
+    compute/cuda/repos/<directory>/x86_64/   flat repository, 3bf863cc.pub, 7fa2af80.pub (retired), keyring packages;
+                                             debian13 has 8793F200.pub instead of the two keys
     libnvidia-container/stable/deb/amd64/    flat repository; libnvidia-container/gpgkey
-    debian/dists/bookworm/{main,non-free}    the distribution's part
+    debian/dists/<suite>/{main,non-free}     the distribution's part
     tesla/<version>/NVIDIA-Linux-x86_64-<version>.run
 """
 
@@ -32,6 +33,8 @@ TOOLS = paths.PACKAGE / "data" / "tools.yaml"
 PAYLOADS = {**payloads.PAYLOADS, **system_payloads.PAYLOADS}
 VENDOR_CUDA = "https://developer.download.nvidia.com/compute/cuda/repos"
 CUDA_LABEL = "NVIDIA CUDA"
+# Signing key -> digest of its own signature.
+KEYS = {"cuda": "SHA1", "resigned": "SHA512", "retired": "SHA1", "toolkit": "SHA512", "distribution": "SHA512"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Repository:
     """A finished repository: the folder to serve, and the fingerprints of its keys."""
 
     folder: Path
-    fingerprints: Mapping[str, str]  # cuda, retired, toolkit, distribution
+    fingerprints: Mapping[str, str]  # cuda, resigned, retired, toolkit, distribution
 
 
 def table() -> dict[str, Any]:
@@ -131,10 +134,10 @@ def toolkit_packages(data: Mapping[str, Any], context: payloads.Context) -> list
     ]
 
 
-def distribution_packages(data: Mapping[str, Any], kernel: str) -> list[tuple[str, deb.Package]]:
-    """Return component and package of the distribution's part for a running kernel."""
+def distribution_packages(data: Mapping[str, Any], suite: str, kernel: str) -> list[tuple[str, deb.Package]]:
+    """Return component and package of a suite's part for a running kernel."""
     found = []
-    for row in data["distribution"]:
+    for row in data["distribution"][suite]["packages"]:
         text = json.loads(json.dumps(row).replace("<kernel>", kernel).replace("<newer>", data["newer_kernel"]))
         package = _package(text, text["name"], text["version"], payloads.Context(text.get("driver", "")), "")
         found.append((text.get("component", "main"), package))
@@ -201,7 +204,7 @@ def _build(top: Path, progress: bool) -> None:
     data, www = table(), top / "www"
     www.mkdir(parents=True)
     context = _context(top, progress)
-    keys = {name: _make_key(top, name) for name in ("cuda", "retired", "toolkit", "distribution")}
+    keys = {name: _make_key(top, name) for name in KEYS}
     (top / "fingerprints.json").write_text(json.dumps(keys))
     home = top / "gnupg"
     drivers = driver_packages(data, context)
@@ -209,12 +212,15 @@ def _build(top: Path, progress: bool) -> None:
     stanzas = _write(pool, drivers, "../../../pool")
     for directory in data["cuda_directories"]:
         folder = www / "compute/cuda/repos" / directory / "x86_64"
-        keyring = _export(home, keys["cuda"], armor=False)
+        key, files = keys["cuda"], {"3bf863cc.pub": keys["cuda"], "7fa2af80.pub": keys["retired"]}
+        if directory in data["resigned"]:
+            key, files = keys["resigned"], {"8793F200.pub": keys["resigned"]}
+        keyring = _export(home, key, armor=False)
         rings = [keyring_package(number, directory, keyring) for number in data["keyrings"][directory]]
         deb.write_index(folder, [*stanzas, *_write(folder, rings, ".")])
-        (folder / "3bf863cc.pub").write_bytes(_export(home, keys["cuda"]))
-        (folder / "7fa2af80.pub").write_bytes(_export(home, keys["retired"]))
-        deb.write_release(folder, {"Origin": "NVIDIA", "Label": CUDA_LABEL}, home, keys["cuda"])
+        for name, fingerprint in files.items():
+            (folder / name).write_bytes(_export(home, fingerprint))
+        deb.write_release(folder, {"Origin": "NVIDIA", "Label": CUDA_LABEL}, home, key)
     toolkit = www / "libnvidia-container/stable/deb/amd64"
     deb.write_index(toolkit, _write(toolkit, toolkit_packages(data, context), "."))
     label = "nvidia-container-toolkit"
@@ -223,8 +229,13 @@ def _build(top: Path, progress: bool) -> None:
     listing.write_text("deb https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH) /\n")
     (www / "libnvidia-container/gpgkey").write_bytes(_export(home, keys["toolkit"]))
     ubuntu = [("main", package) for package in archive_packages(data, context, kernel_name())]
-    own = [*distribution_packages(data, kernel_name()), *ubuntu]
-    _write_distribution(www / "debian", own, _real_packages(data["real"], progress), home, keys["distribution"])
+    more = {"bookworm": (ubuntu, _real_packages(data["real"], progress))}
+    for suite, values in data["distribution"].items():
+        others, real = more.get(suite, ([], []))
+        own = [*distribution_packages(data, suite, kernel_name()), *others]
+        fields = {"Suite": values["release"], "Codename": suite}
+        _write_distribution(www / "debian", fields, own, real, home, keys["distribution"])
+    (www / "debian/archive-keyring.gpg").write_bytes(_export(home, keys["distribution"], armor=False))
     for number in data["runfiles"]:
         file = www / "tesla" / number / f"NVIDIA-Linux-x86_64-{number}.run"
         file.parent.mkdir(parents=True)
@@ -234,24 +245,28 @@ def _build(top: Path, progress: bool) -> None:
 
 
 def _write_distribution(
-    folder: Path, own: Iterable[tuple[str, deb.Package]], real: Iterable[Path], home: Path, key: str
+    folder: Path,
+    names: Mapping[str, str],
+    own: Iterable[tuple[str, deb.Package]],
+    real: Iterable[Path],
+    home: Path,
+    key: str,
 ) -> None:
+    """Write one suite of the distribution: `names` has its Suite and Codename."""
+    suite, pool = folder / "dists" / names["Codename"], f"pool/{names['Codename']}"
     components: dict[str, list[str]] = {"main": [], "non-free": []}
     for component, package in own:
-        components[component] += _write(folder / "pool" / component, [package], f"pool/{component}")
+        components[component] += _write(folder / pool / component, [package], f"{pool}/{component}")
     for file in real:
-        target = folder / "pool/main" / file.name
+        target = folder / pool / "main" / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, target)
         control = machine.run(["dpkg-deb", "-f", str(file)])
-        components["main"].append(deb.raw_stanza(control, f"pool/main/{file.name}", file.read_bytes()))
-    suite = folder / "dists/bookworm"
+        components["main"].append(deb.raw_stanza(control, f"{pool}/main/{file.name}", file.read_bytes()))
     for component, stanzas in components.items():
         deb.write_index(suite / component / "binary-amd64", stanzas)
-    fields = {"Origin": "Debian", "Label": "Debian", "Suite": "oldstable", "Codename": "bookworm",
-              "Architectures": "amd64", "Components": "main non-free"}  # fmt: skip
+    fields = {"Origin": "Debian", "Label": "Debian", **names, "Architectures": "amd64", "Components": "main non-free"}
     deb.write_release(suite, fields, home, key)
-    (folder / "archive-keyring.gpg").write_bytes(_export(home, key, armor=False))
 
 
 def _write(folder: Path, packages: Iterable[deb.Package], prefix: str) -> list[str]:
@@ -318,7 +333,8 @@ def _make_key(top: Path, name: str) -> str:
     """Make a throw-away signing key and return its fingerprint."""
     home = top / "gnupg"
     home.mkdir(mode=0o700, exist_ok=True)
-    base = ["gpg", "--homedir", str(home), "--batch", "--no-tty", "--passphrase", "", "--pinentry-mode", "loopback"]
+    base = ["gpg", "--homedir", str(home), "--batch", "--no-tty", "--passphrase", "", "--pinentry-mode", "loopback",
+            "--cert-digest-algo", KEYS[name]]  # fmt: skip
     machine.run([*base, "--quick-generate-key", f"gpufleet twin {name} <{name}@localhost>", "rsa2048", "sign", "never"])
     listing = machine.run(["gpg", "--homedir", str(home), "--batch", "--with-colons", "-k", f"{name}@localhost"])
     return next(line.split(":")[9] for line in listing.splitlines() if line.startswith("fpr:"))

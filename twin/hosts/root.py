@@ -1,4 +1,4 @@
-"""The Debian root that all hosts share, and read-only layers above it; each is built once into the user's cache."""
+"""The Debian root of a suite, and read-only layers above it; each is built once into the user's cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import machine, paths
 
-SUITE = "bookworm"
+SUITE = "bookworm"  # of hosts that ask for no other
 # What a server has before anyone prepares it for GPUs; apt and python3-apt are what Ansible's apt module works with.
 PACKAGES = (
     "systemd", "systemd-sysv", "dbus", "openssh-server", "python3", "python3-apt", "iproute2", "kmod", "gnupg",
@@ -29,17 +29,17 @@ def version(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:10]
 
 
-def root_path() -> Path:
+def root_path(suite: str = SUITE) -> Path:
     """Return where the finished root lies, whether or not it exists."""
-    return paths.roots_dir() / f"{SUITE}-{version(RECIPE, SUITE, PACKAGES, MASKED)}"
+    return paths.roots_dir() / f"{suite}-{version(RECIPE, suite, PACKAGES, MASKED)}"
 
 
-def ensure_root(progress: bool = True) -> Path:
-    """Return the Debian root, building it with debootstrap when the cache lacks it.
+def ensure_root(progress: bool = True, suite: str = SUITE) -> Path:
+    """Return the Debian root of a suite, building it with debootstrap when the cache lacks it.
 
     Raises UnavailableError when this machine cannot build it and TwinError when debootstrap fails.
     """
-    target = root_path()
+    target = root_path(suite)
     if target.is_dir():
         return paths.used(target)
     with paths.locked(paths.roots_dir() / ".lock"):
@@ -53,11 +53,11 @@ def ensure_root(progress: bool = True) -> Path:
         building.mkdir(parents=True)
         log = target.with_name(target.name + ".log")
         log.unlink(missing_ok=True)
-        source = machine.debian_sources(SUITE)[0]
+        source = machine.debian_sources(suite)[0]
         command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}"]
         if machine.KEYRING.exists():
             command.append(f"--keyring={machine.KEYRING}")
-        machine.run([*command, SUITE, str(building), source.uri], env=machine.proxy_environment(), log=log)
+        machine.run([*command, suite, str(building), source.uri], env=machine.proxy_environment(), log=log)
         _finish_root(building)
         building.rename(target)
         if progress:
@@ -133,7 +133,7 @@ def download(names: list[str], folder: Path) -> None:
     upper, work, merged = top / "upper", top / "work", top / "merged"
     for made in (upper, work, merged):
         made.mkdir(parents=True)
-    with _mounted([root], upper, work, merged), _sources(merged) as (options, env):
+    with _mounted([root], upper, work, merged), _sources(merged, SUITE) as (options, env):
         log = folder.with_name(folder.name + ".log")
         machine.run(["chroot", str(merged), "apt-get", *options, "update"], env=env, log=log)
         install = ["apt-get", "install", "-y", "--no-install-recommends", "--download-only", *options, *names]
@@ -144,10 +144,10 @@ def download(names: list[str], folder: Path) -> None:
 
 
 @contextmanager
-def _sources(tree: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
+def _sources(tree: Path, suite: str) -> Iterator[tuple[list[str], dict[str, str]]]:
     """Lend a tree this machine's apt sources and resolver; yields apt-get options and environment."""
     sources = tree / "etc/apt/sources.list.d/build.list"
-    lines = [f"deb {source.uri} {source.suite} main" for source in machine.debian_sources(SUITE)]
+    lines = [f"deb {source.uri} {source.suite} main" for source in machine.debian_sources(suite)]
     sources.write_text("\n".join(lines) + "\n")
     policy = tree / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")
@@ -169,9 +169,9 @@ def _sources(tree: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
                 file.unlink()
 
 
-def install(tree: Path, packages: Sequence[str], log: Path) -> None:
-    """Install real Debian packages in a tree, without starting anything. Raises TwinError."""
-    with _sources(tree) as (options, env):
+def install(tree: Path, packages: Sequence[str], log: Path, suite: str) -> None:
+    """Install real Debian packages in a tree of a suite, without starting anything. Raises TwinError."""
+    with _sources(tree, suite) as (options, env):
         machine.run(["chroot", str(tree), "apt-get", *options, "update"], env=env, log=log)
         command = ["apt-get", "install", "-y", "--no-install-recommends", *options, *packages]
         machine.run(["chroot", str(tree), *command], env=env, log=log)

@@ -14,7 +14,7 @@ import yaml
 
 from infra.catalog import gpus as catalog
 
-from . import paths
+from . import paths, root
 from .errors import TwinError
 
 FOLDER = paths.PACKAGE / "scenarios"
@@ -55,6 +55,11 @@ class Scenario:
 
     name: str
     values: Mapping[str, Any]
+
+    @property
+    def suite(self) -> str:
+        """The Debian suite of the host's root."""
+        return SUITES.get(self.values["os"], root.SUITE)
 
     def guest(self, host: str) -> dict[str, Any]:
         """Return what the host's own tools read: every GPU with its hardware facts."""
@@ -194,10 +199,12 @@ def _os_release(name: str, identity: str, like: str, version: str, codename: str
     )
 
 
-# What /etc/os-release says. Only debian-12 is what the host really is; the others change the identity alone.
+# Systems that a host really is, with a root of their own; all others have the default root.
+SUITES = {"debian-12": "bookworm", "debian-13": "trixie"}
+# What /etc/os-release says; None: what the root says. On the others the identity alone is changed.
 OS_RELEASE: dict[str, str | None] = {
     "debian-12": None,
-    "debian-13": _os_release("Debian GNU/Linux", "debian", "", "13", "trixie"),
+    "debian-13": None,
     "ubuntu-22.04": _os_release("Ubuntu", "ubuntu", "debian", "22.04", "jammy"),
     "ubuntu-24.04": _os_release("Ubuntu", "ubuntu", "debian", "24.04", "noble"),
     "ubuntu-26.04": _os_release("Ubuntu", "ubuntu", "debian", "26.04", "resolute"),

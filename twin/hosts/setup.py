@@ -19,7 +19,7 @@ def apply(tree: Path, scenario: Scenario, host: str, url: str, repo: Path, log: 
     values = scenario.values
     (tree / "twin/scenario.json").write_text(scenarios.dump(scenario, host))
     (tree / "etc/apt/sources.list").write_text(
-        f"deb [signed-by={ARCHIVE_KEYRING}] {url}/debian bookworm main non-free\n"
+        f"deb [signed-by={ARCHIVE_KEYRING}] {url}/debian {scenario.suite} main non-free\n"
     )
     if values["apt_lock_seconds"]:
         (tree / "twin/apt-lock-seconds").write_text(str(values["apt_lock_seconds"]))
@@ -30,7 +30,7 @@ def apply(tree: Path, scenario: Scenario, host: str, url: str, repo: Path, log: 
         kernel = repository.table()["newer_kernel"] if newer else repository.kernel_name()
         wanted = [*([f"linux-image-{kernel}"] if newer else []), f"linux-headers-{kernel}", *wanted]
     if wanted:
-        _install(tree, wanted, url, log, keep=values["keep_sources"])
+        _install(tree, wanted, vendor_sources(url, scenario.suite), log, keep=values["keep_sources"])
     if values["runfile"]:
         _run_installer(tree, values["runfile"], repo, log)
     retired = (repo / "compute/cuda/repos/debian12/x86_64/7fa2af80.pub").read_text()
@@ -50,18 +50,19 @@ def apply(tree: Path, scenario: Scenario, host: str, url: str, repo: Path, log: 
         (tree / "etc/os-release").write_text(release)
 
 
-def vendor_sources(url: str) -> str:
+def vendor_sources(url: str, suite: str) -> str:
     """Return apt source lines for the CUDA and the toolkit repository; unverified, for this is not what is tested."""
+    directory = repository.table()["distribution"][suite]["cuda_directory"]
     return (
-        f"deb [trusted=yes] {url}/compute/cuda/repos/debian12/x86_64/ /\n"
+        f"deb [trusted=yes] {url}/compute/cuda/repos/{directory}/x86_64/ /\n"
         f"deb [trusted=yes] {url}/libnvidia-container/stable/deb/amd64/ /\n"
     )
 
 
-def _install(tree: Path, packages: list[str], url: str, log: Path, *, keep: bool) -> None:
+def _install(tree: Path, packages: list[str], sources: str, log: Path, *, keep: bool) -> None:
     """Install packages in the tree from the local repositories, with nothing started."""
     source = tree / "etc/apt/sources.list.d/earlier.list"
-    source.write_text(vendor_sources(url))
+    source.write_text(sources)
     policy = tree / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")
     policy.chmod(0o755)

@@ -40,27 +40,19 @@ def kernel_headers(package: Package, context: Context) -> None:
     package.scripts["postinst"] = script(f"if command -v dkms >/dev/null 2>&1; then dkms autoinstall -k {kernel}; fi\n")
 
 
-def _compiler(package: Package, major: str) -> None:
+def versioned_compiler(package: Package, context: Context) -> None:
+    """gcc-<major>, which answers with its version and nothing else."""
+    major = package.name.rpartition("-")[2]
     answer = f"gcc-{major} (Debian {package.version}) {package.version.split('-')[0]}"
     package.files[f"/usr/bin/gcc-{major}"] = text(
         f"#!/bin/sh\ncase \"$1\" in\n  -dumpversion) echo {major} ;;\n  --version) echo '{answer}' ;;\nesac\n", 0o755
     )
 
 
-def compiler_12(package: Package, context: Context) -> None:
-    """gcc 12, which answers with its version and nothing else."""
-    _compiler(package, "12")
-
-
-def compiler_11(package: Package, context: Context) -> None:
-    """gcc 11, which answers with its version and nothing else."""
-    _compiler(package, "11")
-
-
 def compiler(package: Package, context: Context) -> None:
-    """The default compiler."""
-    package.files["/usr/bin/gcc"] = Entry(target="gcc-12")
-    package.files["/usr/bin/cc"] = Entry(target="gcc-12")
+    """The default compiler: the one that it depends on."""
+    for name in ("gcc", "cc"):
+        package.files[f"/usr/bin/{name}"] = Entry(target=package.relations["Depends"][0])
 
 
 def make(package: Package, context: Context) -> None:
@@ -88,6 +80,6 @@ def mokutil(package: Package, context: Context) -> None:
 PAYLOADS = {
     function.__name__: function
     for function in (
-        kernel_image, kernel_headers, compiler_12, compiler_11, compiler, make, dkms_tool, initramfs, mokutil,
+        kernel_image, kernel_headers, versioned_compiler, compiler, make, dkms_tool, initramfs, mokutil,
     )
 }  # fmt: skip

@@ -11,9 +11,10 @@ from functools import cache
 import pytest
 
 from infra.catalog import tables
-from twin.hosts import deb, payloads, repository, runfile
+from twin.hosts import deb, payloads, repository, runfile, scenarios
 
 CONTEXT = payloads.Context()
+DATA = repository.table()
 
 
 @cache
@@ -114,10 +115,11 @@ def test_fabric_manager_and_libraries_depend_on_no_driver_of_another_version() -
                 assert match[2] == version, f"{name} {version}: {relation}"
 
 
-def test_every_dependency_of_the_repositories_exists_somewhere() -> None:
+@pytest.mark.parametrize("suite", repository.table()["distribution"])
+def test_every_dependency_of_the_repositories_exists_somewhere(suite: str) -> None:
     data = repository.table()
     everything = [*cuda().values(), *repository.toolkit_packages(data, CONTEXT)]
-    everything += [package for _, package in repository.distribution_packages(data, "6.1.0-twin")]
+    everything += [package for _, package in repository.distribution_packages(data, suite, "6.1.0-twin")]
     everything += repository.archive_packages(data, CONTEXT, "6.1.0-twin")
     known = {package.name for package in everything} | {"runc"}
     for package in everything:
@@ -157,9 +159,24 @@ def test_the_keyring_brings_the_vendors_own_source_and_a_pin() -> None:
     assert b"Pin-Priority: 600" in package.files["/etc/apt/preferences.d/cuda-repository-pin-600"].content
 
 
-def test_the_headers_are_named_after_the_running_kernel() -> None:
-    found = {package.name for _, package in repository.distribution_packages(repository.table(), "6.1.0-9")}
-    assert {"linux-headers-6.1.0-9", "linux-image-6.1.0-9", "linux-headers-6.99.1-twin"} <= found
+@pytest.mark.parametrize(("suite", "compiler"), [("bookworm", "gcc-12"), ("trixie", "gcc-14")])
+def test_a_suite_has_headers_of_the_running_kernel_and_its_own_compiler(suite: str, compiler: str) -> None:
+    found = {package.name: package for _, package in repository.distribution_packages(DATA, suite, "6.1.0-9")}
+    assert {"linux-headers-6.1.0-9", "linux-image-6.1.0-9", "linux-headers-6.99.1-twin"} <= set(found)
+    assert found["gcc"].files["/usr/bin/cc"].target == compiler
+    answer = found[compiler].files[f"/usr/bin/{compiler}"].content.decode()
+    assert f"-dumpversion) echo {compiler.removeprefix('gcc-')} ;;" in answer
+
+
+def test_directories_and_keys_are_those_of_the_catalogue() -> None:
+    """A directory has a key of its own in the twin exactly where the vendor has one, and every suite's is served."""
+    keys = [row for row in tables.rows("host_repositories", "repository_keys") if row["manager"] == "apt"]
+    assert DATA["resigned"] == [row["directory"] for row in keys if not row["sha1"]]
+    assert {row["file"]: row["sha1"] for row in keys} == {"3bf863cc.pub": True, "8793F200.pub": False}
+    assert (repository.KEYS["cuda"], repository.KEYS["resigned"]) == ("SHA1", "SHA512")
+    assert {values["cuda_directory"] for values in DATA["distribution"].values()} <= set(DATA["cuda_directories"])
+    assert set(DATA["keyrings"]) == set(DATA["cuda_directories"])
+    assert set(DATA["distribution"]) == set(scenarios.SUITES.values())
 
 
 def test_the_run_file_carries_its_version() -> None:

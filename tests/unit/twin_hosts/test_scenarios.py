@@ -61,3 +61,10 @@ def test_pci_addresses_do_not_clash() -> None:
         guest = scenarios.load(name).guest("x")
         places = [device["pci"] for kind in ("gpus", "nvswitches", "infiniband") for device in guest[kind]]
         assert len(places) == len(set(places)), name
+
+
+def test_a_debian_is_real_and_the_others_are_only_called_so() -> None:
+    suites = {name: scenarios.load({"os": name}).suite for name in scenarios.OS_RELEASE}
+    assert suites.pop("debian-13") == "trixie" and set(suites.values()) == {"bookworm"}
+    assert {name for name, text in scenarios.OS_RELEASE.items() if text is None} == set(scenarios.SUITES)
+    assert scenarios.load("sqv").suite == scenarios.load("debian13").suite == "trixie"
