@@ -24,11 +24,10 @@ def refuse(code: str, why: str, hint: str = "", **context: Any) -> PydanticCusto
 
 
 def matches(pattern: str, why: str, hint: str) -> AfterValidator:
-    """A validator for text of a fixed form."""
-    compiled = re.compile(pattern)
+    """A validator for text of a fixed form; compiled at its first use, since most commands use few of the forms."""
 
     def check(value: str) -> str:
-        if not compiled.fullmatch(value):
+        if not re.fullmatch(pattern, value):
             raise refuse("GF106", why, hint)
         return value
 
