@@ -14,8 +14,15 @@ _COMPUTE_MAJOR, _COMPUTE_MINOR, _MULTIPROCESSORS = 75, 76, 16  # CUdevice_attrib
 _JIT_ERROR_LOG, _JIT_ERROR_LOG_BYTES = 5, 6  # CUjit_option
 
 
+OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
+
+
 class CudaError(RuntimeError):
-    """A driver call failed; the text names the call and the driver's own words."""
+    """A driver call failed; the text names the call and the driver's own words. ``status``: its CUresult, if any."""
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 class Cuda:
@@ -46,7 +53,7 @@ class Cuda:
         if status:
             text = ctypes.c_char_p()
             self._lib.cuGetErrorString(status, ctypes.byref(text))
-            raise CudaError(f"{name}: {(text.value or b'unknown error').decode()} ({status})")
+            raise CudaError(f"{name}: {(text.value or b'unknown error').decode()} ({status})", status)
 
     def _attribute(self, which: int) -> int:
         value = ctypes.c_int()
@@ -99,6 +106,13 @@ class Cuda:
         pointer = ctypes.c_uint64()
         self._call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
         return pointer
+
+    def free(self, pointer: ctypes.c_uint64) -> None:
+        self._call("cuMemFree_v2", pointer)
+
+    def fill(self, pointer: ctypes.c_uint64, word: int, size: int) -> None:
+        """Write a 32-bit word over ``size`` bytes."""
+        self._call("cuMemsetD32_v2", pointer, ctypes.c_uint(word), ctypes.c_size_t(size // 4))
 
     def upload(self, pointer: ctypes.c_uint64, data: bytes) -> None:
         self._call("cuMemcpyHtoD_v2", pointer, data, ctypes.c_size_t(len(data)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 TRAINING, INFERENCE, NOTEBOOK, COPY, COMMAND = "training", "inference", "notebook", "copy", "command"
+MEMORY = "memory"
 
 #: Workload class -> (unit of one step, what it stands for).
 WORKLOADS: dict[str, tuple[str, str]] = {
@@ -14,6 +15,9 @@ WORKLOADS: dict[str, tuple[str, str]] = {
     COPY: ("copies", "device memory copied to device memory"),
     COMMAND: ("steps", "the user's own command"),
 }
+
+#: What ``--workload`` takes beside the classes: no throughput, but what memory each process is shown and can take.
+OTHER_WORKLOADS: dict[str, str] = {MEMORY: "takes all memory of the GPU, so only where nobody else uses it"}
 
 TIME_SLICING, MPS, MPS_UNLIMITED, MIG = "timeSlicing", "mps", "mpsUnlimited", "mig"
 
@@ -75,6 +79,7 @@ class Run:
     workloads: tuple[str, ...] = (TRAINING, INFERENCE, NOTEBOOK, COPY)
     methods: tuple[str, ...] = (TIME_SLICING,)
     processes: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8)
+    neighbours: tuple[str, ...] = ()  # one process of the workload beside n - 1 of each of these classes
     repetitions: int = 3
     window: float = 2.0
     warm_up: float = 0.3

@@ -88,15 +88,23 @@ class Worker:
 class Pool:
     """``count`` processes with one workload each, ready to run. Use as a context manager.
 
+    ``others`` is the setup of all processes but the first, where theirs is another.
+
     The first is set up alone; its calibration, or the one in ``setup``, holds for all, so that every process
     does the same work. ``ready`` tells how many could be set up, ``failure`` why another could not. Raises WorkerError
     when not even the first can.
     """
 
     def __init__(
-        self, count: int, setup: Mapping[str, Any], envs: Sequence[Mapping[str, str]], setup_timeout: float = 180
+        self,
+        count: int,
+        setup: Mapping[str, Any],
+        envs: Sequence[Mapping[str, str]],
+        setup_timeout: float = 180,
+        others: Mapping[str, Any] | None = None,
     ) -> None:
         self._workers: list[Worker] = []
+        self._others = dict(others or setup)
         self._setup, self._envs, self._count, self._timeout = dict(setup), list(envs), count, setup_timeout
         self.device: dict[str, Any] = {}
         self.calibration: dict[str, float] = {}
@@ -128,7 +136,7 @@ class Pool:
         first = started[0].receive(self._timeout)
         self.device, self.calibration = first["device"], first["calibration"]
         for i, worker in enumerate(started[1:], 1):
-            worker.send({**self._setup, "seed": i, "calibration": self.calibration})
+            worker.send({**self._others, "seed": i, "calibration": self.calibration})
         for worker in started[1:]:
             try:
                 worker.receive(self._timeout)
@@ -145,11 +153,20 @@ class Pool:
 
     def run(self, count: int, window: float, warm_up: float) -> list[dict[str, Any]]:
         """Let the first ``count`` processes work at the same time; their answers. Raises WorkerError."""
+        return self.run_these(range(count), window, warm_up)
+
+    def run_these(self, which: Sequence[int], window: float, warm_up: float) -> list[dict[str, Any]]:
+        """The same for processes by their numbers."""
         start = time.monotonic() + 0.1 + warm_up
         message = {"do": "run", "start": start, "window": window, "warm_up": warm_up}
-        for worker in self._workers[:count]:
-            worker.send(message)
-        return [worker.receive(warm_up + window + 120) for worker in self._workers[:count]]
+        for i in which:
+            self._workers[i].send(message)
+        return [self._workers[i].receive(warm_up + window + 120) for i in which]
+
+    def ask(self, i: int, message: Mapping[str, Any], timeout: float = 120) -> dict[str, Any]:
+        """One message to one process; its answer. Raises WorkerError."""
+        self._workers[i].send(message)
+        return self._workers[i].receive(timeout)
 
     def close(self) -> None:
         for worker in self._workers:

@@ -17,7 +17,8 @@ from typing import IO, Any
 
 from infra.bench.command_loop import CommandLoop
 from infra.bench.loops import DriverLoop, Loop
-from infra.bench.plan import COMMAND, Sizes
+from infra.bench.memory_loop import MemoryLoop
+from infra.bench.plan import COMMAND, MEMORY, Sizes
 from infra.bench.stats import latencies_ms, steps_in
 
 _SETUP_STEPS = 3
@@ -27,6 +28,8 @@ def make_loop(message: dict[str, Any]) -> Any:
     sizes = Sizes(**message.get("sizes", {}))
     if message["workload"] == COMMAND:
         return CommandLoop(message["command"], message.get("step_pattern"))
+    if message["workload"] == MEMORY:
+        return MemoryLoop()
     if message["backend"] == "torch":
         from infra.bench.torch_loops import TorchLoop
 
@@ -67,11 +70,16 @@ def answer(message: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
     if action == "setup":
         os.environ.update(message.get("env", {}))
         loop = state["loop"] = make_loop(message)
-        for _ in range(_SETUP_STEPS if message["workload"] != COMMAND else 1):
+        for _ in range(_SETUP_STEPS if message["workload"] not in (COMMAND, MEMORY) else 1):
             loop.step()
         loop.drain()
         return {"device": loop.describe(), "calibration": loop.calibration, "memory": loop.memory()}
     if action == "memory":
+        return {"memory": state["loop"].memory()}
+    if action == "take":
+        return dict(state["loop"].take(message["mib"]))
+    if action == "give":
+        state["loop"].give()
         return {"memory": state["loop"].memory()}
     if action == "run":
         return measure(state["loop"], message["start"], message["window"], message["warm_up"])

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from infra.catalog import tables
+from infra.catalog.versions import driver_version
 
 
 class AzureSize(NamedTuple):
@@ -97,3 +98,18 @@ def aks_mig_instances() -> Mapping[str, int]:
 def azure_native_fields(name: str) -> tuple[str, ...]:
     """The fields that an argument class of the Azure SDK has. Raises KeyError when the table has no such class."""
     return {row["class"]: tuple(row["fields"]) for row in tables.rows("aks", "azure_native")}[name]
+
+
+def aks_node_os(os_sku: str, kubernetes: str | None) -> str | None:
+    """The operating system (`ubuntu-24.04`) of nodes with an OS SKU of a cluster; None where the table has no answer.
+
+    `Ubuntu` follows the cluster's minor version, so that an unstated version leaves it open; `Ubuntu2204` names one.
+    """
+    minor = driver_version(".".join(kubernetes.split(".")[:2])) if kubernetes else None
+    for row in tables.rows("aks", "aks_node_os"):
+        if os_sku.lower() == row["os"].replace("-", "").replace(".", ""):
+            return str(row["os"])
+        first, last = (driver_version(row[k]) if row[k] else None for k in ("default_from", "default_to"))
+        if os_sku == "Ubuntu" and minor and (first is None or first <= minor) and (last is None or minor <= last):
+            return str(row["os"])
+    return None

@@ -21,6 +21,8 @@ class Component(NamedTuple):
     part_of: str | None = None  # the component whose release brings this one
     enabled: bool | None = None  # whether that release runs it by default
     value: str | None = None  # chart value that holds the version
+    enabled_by: str | None = None  # chart value that switches it on, where not `enabled` beside `value`
+    image_path: str | None = None  # the image without its tag, where a part of the tag is not known
     note: str | None = None
 
 

@@ -51,6 +51,7 @@ class Plan:
     hami: HamiPlan | None
     teams: tuple[TeamPlan, ...]
     images: tuple[str, ...]
+    images_unknown: tuple[str, ...]
     warnings: tuple[dict[str, Any], ...] = field(default=())
 
     def as_dict(self) -> dict[str, Any]:
@@ -131,6 +132,9 @@ def compile_plan(name: str, stack: Stack, warnings: tuple[Diagnostic, ...] = ())
         )
         for pool in stack_pools(stack)
     )
+    operator = operator_plan(stack, known) if on_operator else None
+    hami = hami_plan(stack)
+    images = stack_images(stack, operator, hami)
     return Plan(
         version=PLAN_VERSION,
         stack=name,
@@ -139,9 +143,10 @@ def compile_plan(name: str, stack: Stack, warnings: tuple[Diagnostic, ...] = ())
         pools=pools,
         profiles=tuple(known.values()),
         plugin=None if on_operator else plugin_plan(stack, known),
-        operator=operator_plan(stack, known) if on_operator else None,
-        hami=hami_plan(stack),
+        operator=operator,
+        hami=hami,
         teams=team_plans(stack, known),
-        images=stack_images(stack),
+        images=tuple(image.pulled_as for image in images.known),
+        images_unknown=images.unknown,
         warnings=tuple(d.as_dict() for d in warnings),
     )

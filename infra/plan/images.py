@@ -2,9 +2,37 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 from infra.catalog import component, components_of
-from infra.config.model import Stack
+from infra.catalog.azure import aks_node_os
+from infra.catalog.components import Component
+from infra.config.model import AksStack, Stack
+from infra.config.pools import AksPool
 from infra.config.software import Images, PluginRoute
+
+if TYPE_CHECKING:
+    from infra.plan.hami import HamiPlan
+    from infra.plan.operator_values import OperatorPlan
+
+
+@dataclass(frozen=True)
+class Image:
+    """A container image: where it comes from, and the name under which the stack pulls it."""
+
+    source: str
+    pulled_as: str
+
+
+@dataclass(frozen=True)
+class StackImages:
+    """Images of a stack, sorted by the name they are pulled under, and in words those that no table states."""
+
+    known: tuple[Image, ...]
+    unknown: tuple[str, ...] = ()
 
 
 def mirrored(image: str, images: Images) -> str:
@@ -12,12 +40,100 @@ def mirrored(image: str, images: Images) -> str:
     return f"{images.registry}/{image.rpartition('/')[2]}" if images.registry else image
 
 
-def stack_images(stack: Stack) -> tuple[str, ...]:
-    """Full references, sorted. For the operator: those whose registry path the catalogue knows."""
+def stack_images(stack: Stack, operator: OperatorPlan | None, hami: HamiPlan | None) -> StackImages:
+    """What the nodes pull for GPU software; of an operator release, only for what its values switch on."""
+    unknown: list[str] = []
+    if hami is not None:
+        unknown.append(f"images of HAMi {hami.version}: those that its chart names (helm template)")
     route = stack.stack
     if isinstance(route, PluginRoute):
         from infra.plan.plugin_objects import plugin_image
 
-        return (plugin_image(route),)
-    rows = [component("k8s-device-plugin"), *components_of("gpu-operator")]
-    return tuple(sorted({mirrored(row.image, route.images) for row in rows if row.image}))
+        plain = route.model_copy(update={"images": Images.model_validate({})})
+        return StackImages((Image(plugin_image(plain), plugin_image(route)),), tuple(unknown))
+    values = operator.values if operator is not None else {}
+    found: dict[str, Image] = {}
+    chart = component("gpu-operator")
+    own = chart._replace(version=route.version or chart.version, value="operator.version")
+    for row in (own, *components_of("gpu-operator")):
+        if not runs(row, values):
+            continue
+        stated = _text(values, row.value)
+        if row.name == "operator-validator" and stated is None:
+            row = row._replace(version=own.version)  # the operator's own image, at the chart's version
+        elif row is not own and stated is None and own.version != chart.version:
+            unknown.append(f"image of {row.name}: the catalogue does not know what the chart {own.version} brings")
+            continue
+        for image in _images(row, stated, stack, values, unknown):
+            found[image.pulled_as] = image
+    return StackImages(tuple(found[name] for name in sorted(found)), tuple(dict.fromkeys(unknown)))
+
+
+def runs(row: Component, values: Mapping[str, Any]) -> bool:
+    """Whether the operator's release with these values runs the component."""
+    switch = row.enabled_by or (f"{row.value.rpartition('.')[0]}.enabled" if row.value else "nfd.enabled")
+    stated = _get(values, switch)
+    return bool(row.enabled is not False if stated is None else stated)
+
+
+def _images(
+    row: Component, stated: str | None, stack: Stack, values: Mapping[str, Any], unknown: list[str]
+) -> Iterator[Image]:
+    """The images of one component; `stated` is the version that the values give it."""
+    path = row.image.rpartition(":")[0] if row.image else row.image_path
+    version = stated or row.version
+    tags = [version if row.name != "node-feature-discovery" else str(row.image).rpartition(":")[2]]
+    if row.name == "operator-driver":
+        systems, others = _driver_systems(stack)
+        tags = [f"{version}-{system}" for system in systems]
+        if others:
+            unknown.append(f"image {path}:{version}-OS of pools {', '.join(others)}: {row.note}")
+    elif row.image is None and stated is None:
+        tags = []
+        unknown.append(f"image of {row.name} {version}: {row.note}")
+    for tag in tags:
+        source = f"{path}{'@' if tag.startswith('sha256:') else ':'}{tag}"
+        yield Image(source, _pulled(source, row, values))
+
+
+def _pulled(source: str, row: Component, values: Mapping[str, Any]) -> str:
+    """The image as the values of the release name it."""
+    folder, _, name = source.rpartition("/")
+    if row.value is None:  # the subchart's value holds the image with its registry
+        path = _text(values, "node-feature-discovery.image.repository")
+        return f"{path}:{source.rpartition(':')[2]}" if path else source
+    parent = row.value.rpartition(".")[0]
+    plain = re.split("[:@]", name)[0]
+    end = name.removeprefix(plain)
+    return f"{_text(values, f'{parent}.repository') or folder}/{_text(values, f'{parent}.image') or plain}{end}"
+
+
+def _driver_systems(stack: Stack) -> tuple[list[str], list[str]]:
+    """Ends of the driver image's tag, by the pools that it goes to; and the pools whose system is not known."""
+    systems, others = set(), []
+    for pool in stack.pools:
+        if pool.driver != "operator":
+            continue
+        if isinstance(pool, AksPool):
+            system = aks_node_os(pool.os_sku, stack.cluster.version if isinstance(stack, AksStack) else None)
+        else:
+            system = pool.os
+        if system and system.startswith("ubuntu-"):
+            systems.add(system.replace("-", ""))
+        else:
+            others.append(pool.name)
+    return sorted(systems), others
+
+
+def _get(values: Any, path: str) -> Any:
+    for part in path.split("."):
+        if not isinstance(values, Mapping) or part not in values:
+            return None
+        values = values[part]
+    return values
+
+
+def _text(values: Mapping[str, Any], path: str | None) -> str | None:
+    """A text in the values; None where it is absent or empty, as the chart takes it."""
+    found = _get(values, path) if path else None
+    return str(found) if found not in (None, "") else None

@@ -10,27 +10,17 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
-from infra.catalog import DriverBranch, component, components_of, packages_for, tables
+from infra.catalog import DriverBranch, component, packages_for, tables
 from infra.catalog.platforms import Platform, cuda_tree, platform
 from infra.config.model import ExistingStack, Stack
 from infra.config.pools import NodePool
-from infra.config.software import Images, OperatorRoute
 from infra.plan.compile import Plan
-from infra.plan.driver_owner import operator_driver
 from infra.plan.facts import pool_facts
 from infra.plan.hosts import host_driver, kernel_modules, listed_pools, target_driver
-from infra.plan.images import mirrored, stack_images
+from infra.plan.images import Image, stack_images
 from infra.plan.inventory import mig_layout
 
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
-
-
-@dataclass(frozen=True)
-class Image:
-    """A container image: where it comes from, and the name under which the stack pulls it."""
-
-    source: str
-    pulled_as: str
 
 
 @dataclass(frozen=True)
@@ -101,7 +91,8 @@ class MirrorList:
 
 def mirror_list(stack: Stack, plan: Plan, today: date) -> MirrorList:
     """What the stack needs; `today` decides which driver branches are still supported where a pool names none."""
-    unknown = [*_unknown_images(stack, plan)]
+    unknown: list[str] = []
+    images = tuple(_images(stack, plan, unknown))
     charts = tuple(_charts(plan, unknown))
     repositories: dict[tuple[str, str, str], Repository] = {}
     files: list[File] = []
@@ -113,7 +104,7 @@ def mirror_list(stack: Stack, plan: Plan, today: date) -> MirrorList:
                 key = (repository.name, repository.os, repository.architecture)
                 repositories[key] = _joined(repositories.get(key), repository)
     return MirrorList(
-        images=tuple(_images(stack)),
+        images=images,
         charts=charts,
         repositories=tuple(repositories.values()),
         files=tuple(dict.fromkeys(files)),
@@ -132,26 +123,12 @@ def _sorted(packages: Iterable[Package]) -> tuple[Package, ...]:
     return tuple(sorted(set(packages), key=lambda p: (p.name, p.version or "", p.note)))
 
 
-def _images(stack: Stack) -> Iterator[Image]:
-    """The vendor's names are those that the stack would pull without a registry of its own."""
-    route = stack.stack
-    plain = route.model_copy(update={"images": Images.model_validate({})})
-    for source in stack_images(stack.model_copy(update={"stack": plain})):
-        yield Image(source, mirrored(source, route.images))
+def _images(stack: Stack, plan: Plan, unknown: list[str]) -> Iterator[Image]:
+    found = stack_images(stack, plan.operator, plan.hami)
+    unknown += found.unknown
+    yield from found.known
     for image in sorted({image for team in stack.teams for image in team.images}):
         yield Image(image, image)
-
-
-def _unknown_images(stack: Stack, plan: Plan) -> Iterator[str]:
-    if isinstance(stack.stack, OperatorRoute):
-        driver = operator_driver(stack)
-        for row in components_of("gpu-operator"):
-            own = row.name == "operator-driver"
-            if row.image is None and row.enabled is not False and (driver.driver or not own):
-                version = (driver.version if own else None) or row.version
-                yield f"image of {row.name} {version}: {row.note or 'not in the catalogue'}"
-    if plan.hami is not None:
-        yield f"images of HAMi {plan.hami.version}: those that its chart names (helm template)"
 
 
 def _charts(plan: Plan, unknown: list[str]) -> Iterator[Chart]:

@@ -19,7 +19,7 @@ from infra.config.software import Images, OperatorRoute
 from infra.config.source import PathParts, join_path
 from infra.plan.driver_owner import node_labels, operator_driver
 from infra.plan.facts import pool_facts
-from infra.plan.images import mirrored
+from infra.plan.images import mirrored, runs
 from infra.plan.mig import layout, release_strategy
 from infra.plan.names import DEPLOY_LABEL, MIG_CONFIG_LABEL, OPERATOR_CONFIG_LABEL, UNSHARED, config_map_name
 from infra.plan.plugin_objects import ConfigMapPlan
@@ -152,11 +152,25 @@ def _values(
         # Without it the exporter shows one of the pods that share a GPU (NVIDIA/dcgm-exporter#151).
         _set(values, "dcgmExporter.env", [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}])
     if route.images.pull_secrets:
-        for part in ("operator", "driver", "toolkit", "devicePlugin", "gfd", "dcgmExporter"):
-            _set(values, f"{part}.imagePullSecrets", list(route.images.pull_secrets))
+        _use_secrets(values, route.images.pull_secrets)
     if route.images.registry:
         _use_registry(values, route.images.registry)
     return _ordered(values)
+
+
+def _use_secrets(values: dict[str, Any], secrets: tuple[str, ...]) -> None:
+    """Every part that runs pulls with the stack's secrets; what the stack file names itself stays.
+
+    The driver's manager is a container of the driver's pod; the NFD subchart takes objects, the parts take names.
+    """
+    rows = [row for row in components_of("gpu-operator") if row.value and runs(row, values)]
+    parents = {row.value.rpartition(".")[0] for row in rows if row.value}
+    for part in ("operator", *sorted(parents - {"driver.manager"})):
+        if _get(values, f"{part}.imagePullSecrets") is None:
+            _set(values, f"{part}.imagePullSecrets", list(secrets))
+    nfd, path = component("node-feature-discovery"), "node-feature-discovery.imagePullSecrets"
+    if runs(nfd, values) and _get(values, path) is None:
+        _set(values, path, [{"name": name} for name in secrets])
 
 
 def _use_registry(values: dict[str, Any], registry: str) -> None:

@@ -146,7 +146,8 @@ def render(name: str, plan: Plan | None, found: Sequence[Diagnostic]) -> str:
         if part:
             blocks.append("\n".join(part))
     if plan.images:
-        blocks.append("\n".join(["images:", *[f"  {image}" for image in plan.images]]))
+        unknown = [f"  unknown: {words}" for words in plan.images_unknown]
+        blocks.append("\n".join(["images:", *[f"  {image}" for image in plan.images], *unknown]))
     loud = [d for d in loud if d.severity is not Severity.NOTE]
     blocks.append(f"{name}: {summary(loud)}.")
     return "\n\n".join(blocks)

@@ -21,6 +21,7 @@ from infra.catalog import (
     gpu_models,
     tables,
 )
+from infra.catalog.azure import aks_node_os
 
 SIZES = list(azure_sizes().values())
 
@@ -152,3 +153,19 @@ def test_enums_are_those_of_the_installed_sdk(row: tables.Row) -> None:
     from pulumi_azure_native import containerservice
 
     assert set(row["members"]) == {str(member.value) for member in getattr(containerservice, row["enum"])}
+
+
+@pytest.mark.parametrize(
+    ("sku", "kubernetes", "expected"),
+    [
+        ("Ubuntu", "1.33", "ubuntu-22.04"),
+        ("Ubuntu", "1.34.1", "ubuntu-24.04"),
+        ("Ubuntu", "1.9", "ubuntu-22.04"),
+        ("Ubuntu", None, None),
+        ("Ubuntu2204", None, "ubuntu-22.04"),
+        ("Ubuntu2204", "1.36", "ubuntu-22.04"),
+        ("AzureLinux", "1.36", None),
+    ],
+)
+def test_the_operating_system_of_nodes(sku: str, kubernetes: str | None, expected: str | None) -> None:
+    assert aks_node_os(sku, kubernetes) == expected

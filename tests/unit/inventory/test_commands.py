@@ -103,7 +103,7 @@ def test_everything_to_mirror(full: str, capsys: pytest.CaptureFixture[str]) -> 
 def test_what_is_unknown_is_said(full: str, capsys: pytest.CaptureFixture[str]) -> None:
     unknown = json.loads(printed(capsys, "mirror-list", "-f", full, "--json"))["unknown"]
     for part in (
-        "image of operator-driver 595.91.07",
+        "image nvcr.io/nvidia/driver:595.91.07-OS of pools",
         "packages for the hosts of pool mixed: set pools[1].os",
         "packages for the hosts of pool t4: set pools[2].os",
         "driver version of pool t4 after today",
@@ -146,7 +146,8 @@ def test_the_driver_image_is_one_only_where_the_operator_installs_drivers(
 
     assert unknown() == []
     (line,) = unknown(**{"pools[0].driver": "operator"})
-    assert line.startswith("image of operator-driver 580.173.02: nvcr.io/nvidia/driver")
+    assert line.startswith("image nvcr.io/nvidia/driver:580.173.02-OS of pools t4: ")
+    assert unknown(**{"pools[0].driver": "operator", "pools[0].os": "ubuntu-22.04"}) == []
 
 
 def test_images_under_an_own_registry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

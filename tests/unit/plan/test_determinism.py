@@ -130,7 +130,7 @@ def test_a_plan_survives_json(file: Path) -> None:
     assert (document["version"], document["stack"]) == (1, file.stem.removeprefix("Pulumi."))
     assert list(document) == [
         "version", "stack", "cluster", "route", "pools", "profiles", "plugin", "operator", "hami", "teams", "images",
-        "warnings",
+        "images_unknown", "warnings",
     ]  # fmt: skip
 
 

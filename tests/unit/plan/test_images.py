@@ -40,14 +40,87 @@ def test_the_plugin_elsewhere(stack: dict[str, Any], image: str) -> None:
     assert [d.image for d in plan.plugin.daemon_sets] == [image]
 
 
-def test_the_operator_and_all_that_it_brings() -> None:
-    found = images("aks-operator")
+def names(found: tuple[str, ...]) -> set[str]:
+    return {image.rpartition("/")[2].partition(":")[0] for image in found}
+
+
+ALWAYS = {"gpu-operator", "k8s-device-plugin", "dcgm-exporter", "node-feature-discovery"}
+DRIVER = {"driver", "k8s-driver-manager", "container-toolkit"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "more"),
+    [
+        ({}, DRIVER),
+        ({"pools[0].driver": "aks"}, set()),
+        ({"stack.values": {"dcgmExporter": {"enabled": True}, "gds": {"enabled": True}}}, DRIVER | {"nvidia-fs"}),
+        ({"stack.values": {"gdrcopy": {"enabled": True}}}, DRIVER | {"gdrdrv"}),
+        (
+            {"stack.values": {"sandboxWorkloads": {"enabled": True}}},
+            DRIVER | {"k8s-cc-manager", "vgpu-device-manager", "kubevirt-gpu-device-plugin"}
+            | {"nvidia-sandbox-device-plugin"},
+        ),
+        (
+            {"sharing.m": {"strategy": "mig", "instances": {"1g.10gb": 7}}, "pools[0].sharing": "m",
+             "pools[0].vmSize": "Standard_NC24ads_A100_v4"},
+            DRIVER | {"k8s-mig-manager"},
+        ),
+    ],
+)  # fmt: skip
+def test_the_operator_and_what_its_values_switch_on(changes: dict[str, Any], more: set[str]) -> None:
+    found = images("aks-operator", {"cluster.version": "1.36", **changes})
     assert list(found) == sorted(set(found))
-    for image in ("gpu-operator:v26.7.0", "k8s-device-plugin:v0.20.0", "k8s/container-toolkit:v1.20.0"):
-        assert f"nvcr.io/nvidia/{image}" in found
+    assert names(found) == ALWAYS | more
+    assert "nvcr.io/nvidia/gpu-operator:v26.7.0" in found
     known = {c.image for c in components_of("gpu-operator") if c.image}
-    assert known <= set(found)
-    assert all(":" in image for image in found)
+    assert {i for i in found if "/driver:" not in i and "/gpu-operator:" not in i} <= known
+
+
+def test_parts_that_the_values_switch_off() -> None:
+    off = {"cluster.version": "1.36", "stack.values": {"dcgmExporter": {"enabled": False}}}
+    assert names(images("aks-operator", off)) == (ALWAYS | DRIVER) - {"dcgm-exporter"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "tags"),
+    [
+        ({"cluster.version": "1.36"}, {"595.91.07-ubuntu24.04"}),
+        ({"cluster.version": "1.33"}, {"595.91.07-ubuntu22.04"}),
+        ({"cluster.version": "1.36", "pools[0].osSku": "Ubuntu2204"}, {"595.91.07-ubuntu22.04"}),
+        ({"cluster.version": "1.36.2", "pools[0].driverBranch": "580"}, {"580.173.02-ubuntu24.04"}),
+    ],
+)
+def test_the_driver_image_ends_with_the_operating_system(changes: dict[str, Any], tags: set[str]) -> None:
+    found = images("aks-operator", changes)
+    assert {i for i in found if "nvidia/driver:" in i} == {f"nvcr.io/nvidia/driver:{tag}" for tag in tags}
+
+
+def test_a_driver_image_of_an_unknown_system_is_said() -> None:
+    """Which Ubuntu the nodes run follows the cluster's version, which this stack leaves to AKS."""
+    plan = compile_base("aks-operator").plan
+    assert plan is not None
+    assert not [i for i in plan.images if "nvidia/driver:" in i]
+    (line,) = plan.images_unknown
+    assert line.startswith("image nvcr.io/nvidia/driver:595.91.07-OS of pools ")
+
+
+def test_versions_and_names_of_the_stacks_own_values() -> None:
+    values = {
+        "toolkit": {"version": "v1.19.0", "repository": "r.example.com/x", "image": "ct"},
+        "gfd": {"version": "sha256:" + "a" * 64},
+    }
+    found = images("aks-operator", {"stack.values": values})
+    assert "r.example.com/x/ct:v1.19.0" in found
+    assert "nvcr.io/nvidia/k8s-device-plugin@sha256:" + "a" * 64 in found
+    assert not [i for i in found if "container-toolkit" in i]
+
+
+def test_another_chart_brings_what_the_catalogue_does_not_know() -> None:
+    changes = {"stack.version": "v26.3.3", "stack.values": {"gfd": {"version": "v0.19.3"}}}
+    plan = compile_base("aks-operator", changes).plan
+    assert plan is not None
+    assert set(plan.images) == {"nvcr.io/nvidia/gpu-operator:v26.3.3", "nvcr.io/nvidia/k8s-device-plugin:v0.19.3"}
+    assert any("image of dcgm-exporter: the catalogue does not know" in line for line in plan.images_unknown)
 
 
 def test_a_mirror_keeps_names_and_tags() -> None:

@@ -217,10 +217,29 @@ def test_the_release_as_the_stack_wants_it(stack: dict[str, Any], expected: dict
     assert {k: getattr(plan, k) for k in expected} == expected
 
 
-def test_pull_secrets_reach_every_part() -> None:
-    values = values_of({"stack.images": {"pullSecrets": ["a", "b"]}})
-    parts = ("operator", "driver", "toolkit", "devicePlugin", "gfd", "dcgmExporter")
-    assert [values[p]["imagePullSecrets"] for p in parts] == [["a", "b"]] * len(parts)
+@pytest.mark.parametrize(
+    ("changes", "more", "fewer"),
+    [
+        ({}, {"driver", "toolkit"}, {"migManager", "dcgm", "gds", "sandboxDevicePlugin"}),
+        ({"pools[0].driver": "aks"}, set(), {"driver", "toolkit", "migManager"}),
+        ({"stack.values": {"dcgm": {"enabled": True}, "gds": {"enabled": True}}}, {"dcgm", "gds"}, {"gdrcopy"}),
+        ({"stack.values": {"sandboxWorkloads": {"enabled": True}}}, {"vfioManager", "sandboxDevicePlugin"}, {"gds"}),
+    ],
+)
+def test_pull_secrets_reach_every_part_that_runs(changes: dict[str, Any], more: set[str], fewer: set[str]) -> None:
+    """The validator runs in an init container of every operand: without its secret nothing starts."""
+    values = values_of({"stack.images": {"pullSecrets": ["a", "b"]}, **changes})
+    parts = {"operator", "validator", "devicePlugin", "gfd", "dcgmExporter"} | more
+    assert {p: values[p].get("imagePullSecrets") for p in parts} == {p: ["a", "b"] for p in parts}
+    assert values["node-feature-discovery"]["imagePullSecrets"] == [{"name": "a"}, {"name": "b"}]
+    assert not [p for p in fewer if "imagePullSecrets" in values.get(p, {})]
+    assert "imagePullSecrets" not in values.get("driver", {}).get("manager", {}), "it is in the driver's pod"
+    assert problems(values, SCHEMA) == []
+
+
+def test_pull_secrets_of_a_part_that_the_stack_names_itself_stay() -> None:
+    changes = {"stack.images": {"pullSecrets": ["a"]}, "stack.values": {"toolkit": {"imagePullSecrets": ["own"]}}}
+    assert values_of(changes)["toolkit"]["imagePullSecrets"] == ["own"]
 
 
 def test_plugin_stacks_have_no_release() -> None:
