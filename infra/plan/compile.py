@@ -132,9 +132,10 @@ def compile_plan(name: str, stack: Stack, warnings: tuple[Diagnostic, ...] = ())
         )
         for pool in stack_pools(stack)
     )
+    plugin = None if on_operator else plugin_plan(stack, known)
     operator = operator_plan(stack, known) if on_operator else None
     hami = hami_plan(stack)
-    images = stack_images(stack, operator, hami)
+    images = stack_images(stack, plugin, operator, hami)
     return Plan(
         version=PLAN_VERSION,
         stack=name,
@@ -142,7 +143,7 @@ def compile_plan(name: str, stack: Stack, warnings: tuple[Diagnostic, ...] = ())
         route=stack.stack.kind,
         pools=pools,
         profiles=tuple(known.values()),
-        plugin=None if on_operator else plugin_plan(stack, known),
+        plugin=plugin,
         operator=operator,
         hami=hami,
         teams=team_plans(stack, known),

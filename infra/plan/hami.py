@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from infra.catalog import component
+from infra.catalog import component, components_of
+from infra.catalog.components import Component
 from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import Pool
 from infra.config.sharing import Hami
 from infra.plan.driver_owner import plugin_runtime_class
+from infra.plan.images import mirrored
 from infra.plan.sharing import serves, spec_of
 from infra.plan.taints import pool_taints, tolerations
 
@@ -72,4 +74,19 @@ def _values(stack: Stack, spec: Hami, pools: list[Pool]) -> dict[str, Any]:
     if isinstance(stack, AksStack):
         # AKS's admissions enforcer would fight the chart over the namespace selector (Project-HAMi/HAMi chart values).
         values["scheduler"] = {"admissionWebhook": {"manageNamespaceSelector": False}}
+    images = stack.stack.images
+    if images.pull_secrets:
+        values["global"] = {"imagePullSecrets": list(images.pull_secrets)}
+    if images.registry:
+        for row in components_of("hami"):
+            own = mirrored(row.image.rpartition(":")[0] if row.image else str(row.image_path), images)
+            registry, _, repository = own.rpartition("/")
+            _beside(values, row, {"registry": registry, "repository": repository})
     return values
+
+
+def _beside(values: dict[str, Any], row: Component, more: dict[str, str]) -> None:
+    """Sets values beside the one that holds the component's version."""
+    for part in str(row.value).split(".")[:-1]:
+        values = values.setdefault(part, {})
+    values.update(more)

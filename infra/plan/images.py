@@ -12,11 +12,12 @@ from infra.catalog.azure import aks_node_os
 from infra.catalog.components import Component
 from infra.config.model import AksStack, Stack
 from infra.config.pools import AksPool
-from infra.config.software import Images, PluginRoute
+from infra.config.software import Images, OperatorRoute
 
 if TYPE_CHECKING:
     from infra.plan.hami import HamiPlan
     from infra.plan.operator_values import OperatorPlan
+    from infra.plan.plugin_objects import PluginPlan
 
 
 @dataclass(frozen=True)
@@ -40,19 +41,42 @@ def mirrored(image: str, images: Images) -> str:
     return f"{images.registry}/{image.rpartition('/')[2]}" if images.registry else image
 
 
-def stack_images(stack: Stack, operator: OperatorPlan | None, hami: HamiPlan | None) -> StackImages:
+def stack_images(
+    stack: Stack, plugin: PluginPlan | None, operator: OperatorPlan | None, hami: HamiPlan | None
+) -> StackImages:
     """What the nodes pull for GPU software; of an operator release, only for what its values switch on."""
     unknown: list[str] = []
-    if hami is not None:
-        unknown.append(f"images of HAMi {hami.version}: those that its chart names (helm template)")
+    found: list[Image] = []
     route = stack.stack
-    if isinstance(route, PluginRoute):
+    if isinstance(route, OperatorRoute):
+        found += _of_the_operator(stack, route, operator.values if operator is not None else {}, unknown)
+    elif plugin is not None and plugin.daemon_sets:
         from infra.plan.plugin_objects import plugin_image
 
         plain = route.model_copy(update={"images": Images.model_validate({})})
-        return StackImages((Image(plugin_image(plain), plugin_image(route)),), tuple(unknown))
-    values = operator.values if operator is not None else {}
-    found: dict[str, Image] = {}
+        found.append(Image(plugin_image(plain), plugin_image(route)))
+    if hami is not None:
+        found += _of_hami(stack, unknown)
+    by_name = {image.pulled_as: image for image in found}
+    return StackImages(tuple(by_name[name] for name in sorted(by_name)), tuple(dict.fromkeys(unknown)))
+
+
+def _of_hami(stack: Stack, unknown: list[str]) -> Iterator[Image]:
+    """HAMi runs all parts of its chart."""
+    exact = stack.cluster.version
+    for row in components_of("hami"):
+        source = row.image
+        if source is None and exact is not None and exact.count(".") == 2:
+            source = f"{row.image_path}:v{exact}"
+        if source is None:
+            unknown.append(f"image {row.image_path}: {row.note}")
+        else:
+            yield Image(source, mirrored(source, stack.stack.images))
+
+
+def _of_the_operator(
+    stack: Stack, route: OperatorRoute, values: Mapping[str, Any], unknown: list[str]
+) -> Iterator[Image]:
     chart = component("gpu-operator")
     own = chart._replace(version=route.version or chart.version, value="operator.version")
     for row in (own, *components_of("gpu-operator")):
@@ -64,9 +88,7 @@ def stack_images(stack: Stack, operator: OperatorPlan | None, hami: HamiPlan | N
         elif row is not own and stated is None and own.version != chart.version:
             unknown.append(f"image of {row.name}: the catalogue does not know what the chart {own.version} brings")
             continue
-        for image in _images(row, stated, stack, values, unknown):
-            found[image.pulled_as] = image
-    return StackImages(tuple(found[name] for name in sorted(found)), tuple(dict.fromkeys(unknown)))
+        yield from _images(row, stated, stack, values, unknown)
 
 
 def runs(row: Component, values: Mapping[str, Any]) -> bool:

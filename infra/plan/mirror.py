@@ -124,7 +124,7 @@ def _sorted(packages: Iterable[Package]) -> tuple[Package, ...]:
 
 
 def _images(stack: Stack, plan: Plan, unknown: list[str]) -> Iterator[Image]:
-    found = stack_images(stack, plan.operator, plan.hami)
+    found = stack_images(stack, plan.plugin, plan.operator, plan.hami)
     unknown += found.unknown
     yield from found.known
     for image in sorted({image for team in stack.teams for image in team.images}):

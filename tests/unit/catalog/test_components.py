@@ -34,7 +34,7 @@ def test_versions_and_images(name: str, version: str, image: str | None) -> None
 def test_images_are_tagged_with_their_version() -> None:
     for row in components().values():
         if row.image is not None:
-            assert re.fullmatch(r"(nvcr\.io|registry\.k8s\.io)/[a-z0-9/-]+:[\w.-]+", row.image), row.image
+            assert re.fullmatch(r"(nvcr\.io|registry\.k8s\.io|docker\.io)/[a-z0-9/-]+:[\w.-]+", row.image), row.image
             assert row.image.rpartition(":")[2].removeprefix("v") == row.version.removeprefix("v")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -177,3 +179,49 @@ def test_pull_secrets_of_the_plugin() -> None:
     assert plan is not None
     assert plan.plugin is not None
     assert plan.plugin.pull_secrets == ("a",)
+
+
+HAMI = {"sharing.h": {"strategy": "hami"}, "pools[0].sharing": "h", "cluster.version": "1.36.2"}
+OF_HAMI = {"hami:v2.10.0", "kube-scheduler:v1.36.2", "kube-webhook-certgen:v1.1.1"}
+
+
+@pytest.mark.parametrize(("base", "beside"), [("existing-plugin", set()), ("existing-operator", ALWAYS)])
+def test_hami_brings_images_of_its_own(base: str, beside: set[str]) -> None:
+    found = images(base, HAMI)
+    assert {i.rpartition("/")[2] for i in found if i.rpartition("/")[2] in OF_HAMI} == OF_HAMI
+    assert names(found) - {i.partition(":")[0] for i in OF_HAMI} == beside
+
+
+def test_hami_pulls_from_the_stacks_registry() -> None:
+    changes = {**HAMI, "stack.images": {"registry": "mirror:5000/x", "pullSecrets": ["a"]}}
+    plan = compile_base("existing-plugin", changes).plan
+    assert plan is not None and plan.hami is not None
+    assert set(plan.images) == {f"mirror:5000/x/{i}" for i in OF_HAMI}
+    values = plan.hami.values
+    assert values["global"] == {"imagePullSecrets": ["a"]}
+    scheduler, plugin = values["scheduler"], values["devicePlugin"]
+    parts = {
+        "hami": [scheduler["extender"], plugin, plugin["monitor"]],
+        "kube-scheduler": [scheduler["kubeScheduler"]],
+    }
+    for name, owners in parts.items():
+        for owner in owners:
+            assert owner["image"] == {"registry": "mirror:5000/x", "repository": name}
+    assert scheduler["patch"]["imageNew"] == {"registry": "mirror:5000/x", "repository": "kube-webhook-certgen"}
+    for path in ("extender.image", "kubeScheduler.image", "patch.imageNew"):
+        assert hami_chart_knows(["scheduler", *path.split("."), "registry"])
+    assert hami_chart_knows(["devicePlugin", "monitor", "image", "repository"])
+    assert hami_chart_knows(["global", "imagePullSecrets"]) and not hami_chart_knows(["global", "pullSecrets"])
+
+
+def hami_chart_knows(path: list[str]) -> bool:
+    """Whether the strict schema of the chart's stand-in has the path."""
+    schema = json.loads((Path(__file__).parents[3] / "twin/chart/hami/values.schema.json").read_text())
+    node = schema
+    for part in path:
+        node = node.get("properties", {}).get(part)
+        if node is None:
+            return False
+        if "$ref" in node:
+            node = schema["definitions"][node["$ref"].rpartition("/")[2]]
+    return True
