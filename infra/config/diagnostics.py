@@ -178,9 +178,9 @@ def text(d: Diagnostic) -> str:
 
 
 def summary(found: Iterable[Diagnostic]) -> str:
-    """`2 errors, 1 warning` or `no findings`."""
+    """`2 errors, 1 warning` or `no errors or warnings`."""
     counts = dict.fromkeys(Severity, 0)
     for d in found:
         counts[d.severity] += 1
     parts = [f"{n} {s.value}{'s' if n != 1 else ''}" for s, n in counts.items() if n]
-    return ", ".join(parts) if parts else "no findings"
+    return ", ".join(parts) if parts else "no errors or warnings"

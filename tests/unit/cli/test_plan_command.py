@@ -51,7 +51,7 @@ def test_shipped_stacks_are_clean(
     out = capsys.readouterr()
     assert out.err == ""
     assert f"stack {stack}:" in out.out
-    assert out.out.rstrip().endswith(f"{stack}: no findings.")
+    assert out.out.rstrip().endswith(f"{stack}: no errors or warnings.")
 
 
 @pytest.mark.parametrize(("text", "code"), [(GOOD, 0), (WARNED, 0), (TEN_AKS, 1), ("", 1), ("{", 1), ("\x00", 1)])

@@ -126,7 +126,7 @@ def test_only_warnings_can_be_acknowledged() -> None:
     assert [d.acknowledged for d in acknowledge(found, reasons)] == ["why", None, None]
     assert [d.code for d in errors(found)] == ["GF202"]
     assert summary(found) == "1 error, 1 warning, 1 note"
-    assert summary([]) == "no findings"
+    assert summary([]) == "no errors or warnings"
 
 
 def test_json_form_leaves_out_what_is_not_known() -> None:

@@ -46,7 +46,7 @@ def test_aks_with_the_plugin() -> None:
     assert any("(gpuProfile.driver: Install)" in line for line in lines)
     assert any("tolerates sku=gpu:NoSchedule" in line for line in lines)
     assert any("ask for nvidia.com/gpu.shared: 1" in line and "tolerate sku=gpu:NoSchedule" in line for line in lines)
-    assert lines[-1] == "test: no findings.", "notes are shown, and not counted"
+    assert lines[-1] == "test: no errors or warnings.", "notes are shown, and not counted"
 
 
 def test_an_existing_cluster_with_the_operator() -> None:
@@ -95,7 +95,7 @@ def test_an_acknowledged_warning_is_one_line_with_its_reason() -> None:
     text = shown("aks-plugin", {"sharing.spare": {"strategy": "none"}, "acknowledge": {"GF303": "for next week"}})
     assert "warning GF303 sharing.spare: acknowledged, for next week" in text
     assert "No pool uses" not in text
-    assert text.endswith("test: no findings.")
+    assert text.endswith("test: no errors or warnings.")
 
 
 def test_an_error_stays_an_error_whatever_is_acknowledged() -> None:
