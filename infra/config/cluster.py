@@ -151,7 +151,10 @@ class AksCluster(Model):
 
 
 class KubeconfigRef(Model):
-    """Where the kubeconfig is: a file on the machine that runs `pulumi`, or the secret `gpufleet:kubeconfig`."""
+    """Where the kubeconfig is: a file on the machine that runs `pulumi`, or the secret `gpufleet:kubeconfig`.
+
+    A context alone is one of the file that kubectl uses there.
+    """
 
     path: str | None = Field(default=None, min_length=1)
     secret: bool = False
@@ -159,9 +162,14 @@ class KubeconfigRef(Model):
 
     @model_validator(mode="after")
     def _one_way(self) -> KubeconfigRef:
-        if (self.path is None) == (not self.secret):
+        if self.path is not None and self.secret:
+            raise refuse("GF110", "The kubeconfig comes from one place.", "Keep one.", keys="path, secret")
+        if self.path is None and self.context is None and not self.secret:
             raise refuse(
-                "GF110", "The kubeconfig comes from one place.", "Give path, or secret: true.", keys="path, secret"
+                "GF110",
+                "Nothing says where the kubeconfig is.",
+                "Give path, or secret: true, or the context of the file that kubectl uses.",
+                keys="path, secret",
             )
         return self
 

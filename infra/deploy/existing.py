@@ -11,13 +11,11 @@ import pulumi_kubernetes as k8s
 import yaml
 
 from infra.config.cluster import KubeconfigRef
+from infra.config.kubeconfig import KUBECONFIG_ENV, kubeconfig_file
 from infra.config.pools import NodePool
 from infra.deploy.options import InCluster
 from infra.plan.pool_plan import PoolPlan
 from infra.plan.taints import parse_taint
-
-#: Overrides `cluster.kubeconfig.path`, for runners that keep the file elsewhere.
-KUBECONFIG_ENV = "GPUFLEET_KUBECONFIG"
 
 
 def kubeconfig(ref: KubeconfigRef, root: Path, inspect: Callable[[str], None]) -> pulumi.Output[str]:
@@ -26,10 +24,11 @@ def kubeconfig(ref: KubeconfigRef, root: Path, inspect: Callable[[str], None]) -
     Raises:
         pulumi.RunError: it cannot be read, or is none; the message names path and context, never the content.
     """
-    if ref.secret:
+    path = None if ref.secret else kubeconfig_file(ref, root, os.environ)
+    if path is None:
         text, where = pulumi.runtime.get_config("gpufleet:kubeconfig") or "", "the secret gpufleet:kubeconfig"
     else:
-        text, where = _read(ref, root)
+        text, where = _read(path), str(path)
     problem = kubeconfig_problem(text, ref.context)
     if problem:
         raise pulumi.RunError(f"The kubeconfig of the cluster cannot be used: {where}: {problem}.")
@@ -56,14 +55,13 @@ def kubeconfig_problem(text: str, context: str | None) -> str | None:
     return None
 
 
-def _read(ref: KubeconfigRef, root: Path) -> tuple[str, str]:
-    path = Path(os.environ.get(KUBECONFIG_ENV) or root / Path(ref.path or "").expanduser())
+def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8"), str(path)
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise pulumi.RunError(
-            f"The kubeconfig of the cluster cannot be read: {path}: {reason}. Correct cluster.kubeconfig.path in the"
+            f"The kubeconfig of the cluster cannot be read: {path}: {reason}. Correct cluster.kubeconfig in the"
             f" stack file, or set {KUBECONFIG_ENV}."
         ) from None
 

@@ -6,24 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from infra.config.diagnostics import Diagnostic, Severity
+from infra.config.kubeconfig import kubeconfig_file
 from infra.config.model import ExistingStack, Stack
 from infra.plan.hosts import check_inventory
 from infra.plan.inventory import Inventory, inventory
 from infra.stackfile import Compiled, MoreRules
 
-#: Overrides `cluster.kubeconfig.path`, as it does for `pulumi up` and `gpufleet status`.
-KUBECONFIG_ENV = "GPUFLEET_KUBECONFIG"
-
 
 def kubeconfig_path(stack: Stack, root: Path, environment: Mapping[str, str]) -> str | None:
-    """The absolute path; one of the stack file starts at the project's `root`, one of the environment here.
-
-    None: it is a secret of the Pulumi stack.
-    """
-    if environment.get(KUBECONFIG_ENV):
-        return str(Path(environment[KUBECONFIG_ENV]).absolute())
-    given = stack.cluster.kubeconfig.path if isinstance(stack, ExistingStack) else None
-    return str(root / Path(given).expanduser()) if given else None
+    """The absolute path. None: it is a secret of the Pulumi stack."""
+    ref = stack.cluster.kubeconfig if isinstance(stack, ExistingStack) else None
+    path = kubeconfig_file(ref, root, environment)
+    return str(path) if path else None
 
 
 def inventory_rules(root: Path, environment: Mapping[str, str]) -> MoreRules:

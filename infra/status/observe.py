@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
+from infra.config.kubeconfig import kubeconfig_file
 from infra.config.model import ExistingStack, Stack
 from infra.plan.names import PROFILE_LABEL
 
-KUBECONFIG_ENV = "GPUFLEET_KUBECONFIG"
 REQUEST_SECONDS = 20
 
 
@@ -58,17 +58,14 @@ class Observed:
 def load_kubeconfig(name: str, stack: Stack, option: Path | None, root: Path) -> tuple[dict[str, Any], str | None]:
     """The kubeconfig as data, and the context to use.
 
-    Order: the option, the environment, the stack file's path; else the secret or output of the Pulumi stack.
+    Order: the option, the environment, the stack file; else the secret or output of the Pulumi stack.
 
     Raises:
         ObservationError: none of them gives one.
     """
     context = stack.cluster.kubeconfig.context if isinstance(stack, ExistingStack) else None
-    path: Path | None = option
-    if path is None and os.environ.get(KUBECONFIG_ENV):
-        path = Path(os.environ[KUBECONFIG_ENV])
-    if path is None and isinstance(stack, ExistingStack) and stack.cluster.kubeconfig.path:
-        path = root / Path(stack.cluster.kubeconfig.path).expanduser()
+    ref = stack.cluster.kubeconfig if isinstance(stack, ExistingStack) else None
+    path = option or kubeconfig_file(ref, root, os.environ)
     if path is not None:
         try:
             text = path.read_text(encoding="utf-8")

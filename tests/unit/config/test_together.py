@@ -266,9 +266,9 @@ def test_conflicts_of_keys_are_found_beside_wrong_values() -> None:
     assert sorted((d.code, d.path, d.message) for d in compiled.found) == [
         ("GF103", "pools[0].osSku", "The value Debian is not one of those allowed here."),
         ("GF104", "cluster.systemPool.vmSize", "The value has the wrong type."),
-        ("GF110", "cluster.systemPool", "These keys do not go together: autoscale.min."),
-        ("GF110", "pools[0]", "These keys do not go together: count, autoscale."),
-        ("GF110", "pools[0]", "These keys do not go together: maxSurge, maxUnavailable."),
+        ("GF110", "cluster.systemPool", "Wrong combination of keys: autoscale.min."),
+        ("GF110", "pools[0]", "Wrong combination of keys: count, autoscale."),
+        ("GF110", "pools[0]", "Wrong combination of keys: maxSurge, maxUnavailable."),
     ]
 
 

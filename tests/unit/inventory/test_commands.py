@@ -121,7 +121,7 @@ def test_what_is_unknown_is_said(full: str, capsys: pytest.CaptureFixture[str]) 
         ({"pools[0].os": "rocky-9"}, "addresses and keys of epel, crb"),
         ({"pools[0].driverBranch": "620"}, "driver version of pool t4: set pools[0].driverVersion"),
         ({"stack.kind": "operator", "stack.chart": {"path": "./chart"}}, "chart ./chart: it is taken from disk"),
-        ({"sharing.h": {"strategy": "hami"}, "pools[0].sharing": "h"}, "google_containers/kube-scheduler: the tag is the exact version of the cluster"),
+        ({"sharing.h": {"strategy": "hami"}, "pools[0].sharing": "h"}, "kube-scheduler: the tag is the exact version"),
         (
             {"pools[0].os": "openEuler-24.03", "hosts.mirror.cuda": {"url": "https://m.example.com/"}},
             "driver packages for openEuler-24.03 on x86_64: the vendor has no repository",

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import given
 
+from infra.config.cluster import KubeconfigRef
 from infra.config.model import Stack
 from infra.inventory.load import kubeconfig_path
 from infra.inventory.show import as_json, graph, listing
@@ -252,6 +253,18 @@ def test_kubeconfig(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kubeconfig_path(stack, tmp_path, {"GPUFLEET_KUBECONFIG": "/k"}) == "/k"
     assert kubeconfig_path(stack_of(FULL, {"cluster.kubeconfig.path": "~/k"}), tmp_path, {}) == "/home/x/k"
     assert kubeconfig_path(stack_of(FULL, {"cluster.kubeconfig.path": "/abs/k"}), tmp_path, {}) == "/abs/k"
+
+
+def test_a_context_alone_is_looked_for_where_kubectl_looks(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/x")
+    stack = stack_of(FULL)
+    cluster = stack.cluster.model_copy(update={"kubeconfig": KubeconfigRef.model_validate({"context": "a"})})
+    stack = stack.model_copy(update={"cluster": cluster})
+    assert kubeconfig_path(stack, tmp_path, {}) == "/home/x/.kube/config"
+    assert kubeconfig_path(stack, tmp_path, {"KUBECONFIG": "/first:/second"}) == "/first"
+    assert kubeconfig_path(stack, tmp_path, {"KUBECONFIG": ":"}) == "/home/x/.kube/config"
+    assert kubeconfig_path(stack, tmp_path, {"KUBECONFIG": "/a", "GPUFLEET_KUBECONFIG": "/k"}) == "/k"
+    assert inventory(stack, "/first").variables()["gpu01"]["upgrade_context"] == "a"
 
 
 def known(name: str, value: Any) -> str:
