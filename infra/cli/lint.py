@@ -195,7 +195,8 @@ def _fix(files: list[tuple[str, str]], nodes: list[tuple[str, Any]], *, show: bo
     """Corrects the files in place (standard input: to standard output, if to `show`), and the list itself."""
     from infra.lint import lint
     from infra.lint.config import plausible_node
-    from infra.lint.fix import Reading, fix_file
+    from infra.lint.fix import Reading
+    from infra.lint.fix_file import fix_file
 
     # The same configurations in the same order, as each pool's plugin reads them.
     pools = zip(*(lint(files, options).checked for _, options in nodes), strict=True)

@@ -44,6 +44,8 @@ class Document:
     prefix: PathParts = ()
     shift: int | None = None
     """What makes an offset of `root` one of the file; None where the text stands in a value of another document."""
+    places: tuple[tuple[PathParts, PathParts], ...] = ()
+    """Places of `root` that stand elsewhere in the text: (here, there)."""
 
     @property
     def name(self) -> str:
@@ -73,6 +75,10 @@ class Document:
         """A diagnostic at a place in this document; without an item, at the nearest value that exists."""
         place = item if item is not None else nearest(self.root, path)
         at = line or place.key_line or place.line or None
+        for here, there in self.places:
+            if tuple(path[: len(here)]) == here:
+                path = (*there, *path[len(here) :])
+                break
         made = diagnostic(code, join_path((*self.prefix, *path)), **details)  # type: ignore[arg-type]
         return replace(made, file=self.file, line=at, closest=closest or made.closest)
 
@@ -159,6 +165,8 @@ def parse(file: str, text: str) -> tuple[list[Document], list[Diagnostic]]:
             root = read(padded).root
         except YamlError as error:
             template = "{{" in part
+            if template and any(told.code == "GF503" for told in found):
+                continue  # said once of a file
             made = diagnostic("GF503", "") if template else diagnostic("GF501", "", why=str(error))
             found.append(replace(made, file=file, line=error.line or lines + 1))
             continue

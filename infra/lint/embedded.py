@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.source import PathParts
 from infra.lint.document import Document, Kind, entries, get, text_at
+from infra.lint.lone import lone_containers
+from infra.lint.parameters import parameters, with_parameters
 from infra.lint.recognise import kind_of
 from infra.plan.device_plugin.yaml11 import Item, YamlError, children, read
 
+_ARGO = tuple(
+    ((*where, "helm", key), (*where, "chart"))
+    for where in (("spec", "source"), ("spec", "sources", "*"))
+    for key in ("valuesObject", "values")
+)
 #: Kind -> places of chart values, as a map or as a text, each with the place of the chart's name. `*`: any entry.
 _VALUES: dict[str, tuple[tuple[PathParts, PathParts], ...]] = {
     "HelmRelease": ((("spec", "values"), ("spec", "chart", "spec", "chart")),),
     "HelmChart": ((("spec", "valuesContent"), ("spec", "chart")),),
     "HelmChartConfig": ((("spec", "valuesContent"), ("metadata", "name")),),
-    "Application": tuple(
-        ((*where, "helm", key), (*where, "chart"))
-        for where in (("spec", "source"), ("spec", "sources", "*"))
-        for key in ("valuesObject", "values")
+    "Application": _ARGO,
+    "ApplicationSet": tuple((("spec", "template", *v), ("spec", "template", *c)) for v, c in _ARGO),
+    "HelmChartProxy": ((("spec", "valuesTemplate"), ("spec", "chartName")),),
+    "Kustomization": ((("helmCharts", "*", "valuesInline"), ("helmCharts", "*", "name")),),
+    "ClusterProfile": ((("spec", "helmCharts", "*", "values"), ("spec", "helmCharts", "*", "chartName")),),
+    "Release": ((("spec", "forProvider", "values"), ("spec", "forProvider", "chart", "name")),),
+    "ClusterConfig": (
+        (
+            ("spec", "extensions", "helm", "charts", "*", "values"),
+            ("spec", "extensions", "helm", "charts", "*", "chartname"),
+        ),
     ),
 }
+#: The same in files that are no objects: Fleet's fleet.yaml, helmfile.yaml.
+_IN_FILES: tuple[tuple[PathParts, PathParts], ...] = (
+    (("helm", "values"), ("helm", "chart")),
+    (("releases", "*", "values", "*"), ("releases", "*", "chart")),
+)
 _CHARTS = {"gpu-operator": Kind.OPERATOR_VALUES, "nvidia-device-plugin": Kind.CHART_VALUES}
+#: Kinds whose limits bound nodes, not containers.
+_LIMITED = ("NodePool", "Provisioner")
+#: Values that single parameters next to them override.
+_WITH_PARAMETERS = ("values", "valuesObject", "valuesContent")
 _BLOCKS = ("|", ">")
 _OURS = frozenset(_CHARTS.values())
 #: Deeper than any real object; API servers refuse much less.
@@ -40,23 +63,34 @@ class Embedded:
 def embedded(document: Document) -> Embedded:
     """What an object of a kind that lint does not know by itself holds for it."""
     if document.kind is Kind.UNKNOWN:
-        return Embedded(tuple(_of_subcharts(document)))
+        inside = _all_values(document, _IN_FILES)
+        return replace(inside, documents=(*inside.documents, *_of_subcharts(document)))
     if document.kind is not Kind.OTHER or document.api_kind == "CustomResourceDefinition":
         return Embedded()
+    inside = _all_values(document, _VALUES.get(document.api_kind, ()))
+    documents, found = list(inside.documents), list(inside.found)
+    documents += [_as_pod(document, path, item) for path, item in _pods(document.root, ())]
+    documents += lone_containers(document)
+    if not documents and document.api_kind not in _LIMITED and _asks_for_gpus(document.root, 0):
+        note = diagnostic("GF505", "kind", kind=document.api_kind)
+        found.append(replace(note, file=document.file, line=document.root.line))
+    return Embedded(tuple(documents), tuple(found))
+
+
+def _all_values(document: Document, places: Iterable[tuple[PathParts, PathParts]]) -> Embedded:
     documents: list[Document] = []
     found: list[Diagnostic] = []
-    for places in _VALUES.get(document.api_kind, ()):
-        for path, chart in _expanded(document.root, *places):
+    for one in places:
+        for path, chart in _expanded(document.root, *one):
             try:
                 documents += _values(document, path, text_at(document.root, *chart))
             except YamlError as error:
                 holder = get(document.root, *path)
                 line = error.line if holder is None or holder.style in _BLOCKS else holder.line
-                found.append(document.found("GF501", path, line=line, why=str(error)))
-    documents += [_as_pod(document, path, item) for path, item in _pods(document.root, ())]
-    if not documents and _asks_for_gpus(document.root, 0):
-        note = diagnostic("GF505", "kind", kind=document.api_kind)
-        found.append(replace(note, file=document.file, line=document.root.line))
+                if holder is not None and isinstance(holder.value, str) and "{{" in holder.value:
+                    found.append(replace(diagnostic("GF503", ""), file=document.file, line=line))
+                else:
+                    found.append(document.found("GF501", path, line=line, why=str(error)))
     return Embedded(tuple(documents), tuple(found))
 
 
@@ -76,16 +110,23 @@ def _expanded(root: Item, path: PathParts, chart: PathParts) -> Iterator[tuple[P
         return
     at = path.index("*")
     for i in range(len(entries(root, *path[:at]))):
-        yield (*path[:at], i, *path[at + 1 :]), (*chart[:at], i, *chart[at + 1 :])
+        same = (*chart[:at], i, *chart[at + 1 :]) if chart[at : at + 1] == ("*",) else chart
+        yield from _expanded(root, (*path[:at], i, *path[at + 1 :]), same)
 
 
 def _values(document: Document, path: PathParts, chart: str) -> Iterator[Document]:
     item = get(document.root, *path)
     kind = _CHARTS.get(chart.rpartition("/")[2])
-    if item is None or (chart and kind is None and document.api_kind != "HelmChartConfig"):
+    if chart and kind is None and document.api_kind != "HelmChartConfig":
+        return
+    beside = parameters(document, *path[:-1]) if kind is not None and path[-1] in _WITH_PARAMETERS else []
+    alone = beside and path[-1] != "valuesObject" and get(document.root, *path[:-1], "valuesObject") is None
+    if item is None and not alone:
         return
     inside = replace(document, prefix=(*document.prefix, *path))
-    if isinstance(item.value, str):
+    if item is None:
+        root = None
+    elif isinstance(item.value, str):
         text = "\n" * item.line + item.value  # a block begins on the line after its key: its lines are the file's
         root = read(text).root
         if root is not None and item.style not in _BLOCKS:
@@ -93,6 +134,7 @@ def _values(document: Document, path: PathParts, chart: str) -> Iterator[Documen
         inside = replace(inside, text=text, shift=None)
     else:
         root = item
+    root = with_parameters(root, beside)
     if root is None or not isinstance(root.value, dict):
         return
     kind = kind or kind_of(root)

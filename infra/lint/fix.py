@@ -6,7 +6,6 @@ line breaks. An edit counts only if the plugin then reads what was meant: the re
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,16 +13,13 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from infra.config.source import join_path
-from infra.lint.config import ConfigText, odd_numbers
-from infra.lint.document import Kind
-from infra.lint.recognise import is_wrapped
+from infra.lint.config import odd_numbers
 from infra.plan.device_plugin import Kind as Lost
-from infra.plan.device_plugin import NodeLayout, NoEffect, Prediction, predict
+from infra.plan.device_plugin import NodeLayout, NoEffect, Prediction, predict, profile_is_valid
 from infra.plan.device_plugin.yaml11 import Item, YamlError, read
 
 _MAX_ROUNDS = 40
 _NEAR = 0.8
-_BREAKS = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
 
 Edit = tuple[int, int, str]
 
@@ -135,6 +131,13 @@ def _is_near(key: str, closest: str) -> bool:
     return SequenceMatcher(a=written, b=meant).ratio() >= _NEAR
 
 
+def _is_slip(name: str, closest: str) -> bool:
+    """A resource name that means another one. Under migStrategy single every instance is called gpu."""
+    if name.startswith("mig-") and (closest == "gpu" or profile_is_valid(name.removeprefix("mig-"))):
+        return closest == "gpu"
+    return _is_near(name, closest)
+
+
 def _candidates(text: str, root: Item, answer: Prediction) -> Iterator[tuple[list[Edit], str]]:
     for part in answer.no_effect:
         yield from _for_no_effect(text, root, part)
@@ -163,6 +166,8 @@ def _for_no_effect(text: str, root: Item, part: NoEffect) -> Iterator[tuple[list
     elif part.kind is Lost.MISPLACED_KEY and part.closest:
         yield from _move(text, root, parent, item, part)
     elif part.kind is Lost.NO_SUCH_RESOURCE and part.closest and isinstance(item.value, str):
+        if not _is_slip(item.value.removeprefix("nvidia.com/"), part.closest.removeprefix("nvidia.com/")):
+            return  # a GPU model, another node's profile, the name in somebody else's plugin: who knows what was meant
         yield [(*item.span, _quoted_like(item, part.closest))], f"{name}: {item.value} replaced by {part.closest}"
     elif part.kind in (Lost.IGNORED_FIELD, Lost.DUPLICATE_ROW):
         yield [_remove(text, parent, item)], f"{name}: removed, it had no effect"
@@ -332,63 +337,3 @@ def _apply(text: str, edits: list[Edit]) -> str:
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
-
-
-def fix_file(text: str, configs: list[tuple[ConfigText, Sequence[Reading]]]) -> Fixed:
-    """Corrects all configurations of one file: the file itself, or texts in ConfigMaps and values."""
-    done: list[str] = []
-    before = text
-    for config, readings in sorted(configs, key=lambda c: _place(c[0]), reverse=True):
-        if config.holder is not None and is_wrapped(_read(config.text)):
-            continue  # whole objects: what in them was meant is not certain
-        fixed = fix_config(config.text, readings)
-        if not fixed.done:
-            continue
-        if config.holder is None:
-            if config.document.kind is Kind.CONFIG and config.text == text:
-                text = fixed.text
-                done += fixed.done
-        else:
-            spliced = _splice(text, config, fixed.text) or _requote(text, before, config, fixed.text)
-            if spliced is not None:
-                text = spliced
-                done += [f"{config.where}.{what}" for what in fixed.done]
-    return Fixed(text, tuple(done))
-
-
-def _place(config: ConfigText) -> tuple[int, int]:
-    return (0, 0) if config.holder is None else (config.holder.line, config.holder.span[0])
-
-
-def _requote(text: str, before: str, config: ConfigText, new: str) -> str | None:
-    """Puts a text in place of one in quotes, as kubectl and JSON write them; None where it stands otherwise.
-
-    `before` is the file before anything below this place was changed.
-    """
-    holder, shift = config.holder, config.document.shift
-    if holder is None or shift is None or holder.style not in ("'", '"'):
-        return None
-    start, end = (offset + shift for offset in holder.span)
-    if before[start : start + 1] != holder.style or text[:end] != before[:end]:
-        return None
-    return text[:start] + json.dumps(new, ensure_ascii=False) + text[end:]
-
-
-def _splice(text: str, config: ConfigText, new: str) -> str | None:
-    """Puts a text in place of a block text (`|`), with its indentation; None where it stands in another form."""
-    holder = config.holder
-    if holder is None or holder.style != "|" or _BREAKS.sub("", config.text) != config.text.replace("\n", ""):
-        return None
-    lines = text.split("\n")
-    count = len(config.text.rstrip("\n").split("\n"))
-    block = lines[holder.line : holder.line + count]
-    indent = next((line[: len(line) - len(line.lstrip(" "))] for line in block if line.strip()), None)
-    if indent is None or [_strip(line, indent) for line in block] != config.text.rstrip("\n").split("\n"):
-        return None
-    ending = "\r" if block[0].endswith("\r") else ""
-    fresh = [(indent + line if line else "") + ending for line in new.rstrip("\n").split("\n")]
-    return "\n".join([*lines[: holder.line], *fresh, *lines[holder.line + count :]])
-
-
-def _strip(line: str, indent: str) -> str:
-    return line.removesuffix("\r").removeprefix(indent) if line.strip() else line.strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 from infra.config.diagnostics import closest_match
 from infra.lint.document import Document, Kind, get, pairs, text_at
@@ -40,32 +41,65 @@ FORCED = {
     "operator-values": Kind.OPERATOR_VALUES,
     "chart-values": Kind.CHART_VALUES,
 }
+#: API groups of the kinds above; other groups have kinds of the same names (Kyverno's ClusterPolicy, Volcano's Job).
+_GROUPS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"), ("apps", "extensions")),
+    **dict.fromkeys(("Job", "CronJob"), ("batch",)),
+    "ClusterPolicy": ("nvidia.com",),
+    "PodDisruptionBudget": ("policy",),
+    "PodMonitor": ("monitoring.coreos.com",),
+    "NetworkPolicy": ("networking.k8s.io", "extensions"),
+}
 _SHARING_WORDS = re.compile(r"(?i)\b(time_?-?slicing|replicas|renameByDefault|migStrategy)\b")
 
 
 def kind_of(root: Item) -> Kind:
     """The kind of one document."""
     keys = pairs(root)
-    if text_at(root, "kind") and text_at(root, "apiVersion"):
-        kind = text_at(root, "kind")
+    kind, group = text_at(root, "kind"), text_at(root, "apiVersion").rpartition("/")[0]
+    if kind and text_at(root, "apiVersion"):
+        if group and group not in _GROUPS.get(kind, ()):
+            return Kind.OTHER
         return _KINDS.get(kind) or (Kind.WORKLOAD if kind in POD_PATHS else Kind.OTHER)
     if looks_like_config(root):
         return Kind.CONFIG
     operator, chart = table("operator_values"), table("chart_values")
     if set(keys) == {"spec"} and len(set(pairs(root, "spec")) & set(operator["mark"])) >= 1:
         return Kind.CLUSTER_POLICY  # a patch for one, as `kubectl patch --patch-file` takes it
+    if set(pairs(root, "devicePlugin")) & set(operator["of_hami"]):
+        return Kind.UNKNOWN
     if get(root, "devicePlugin", "config") is not None or len(set(keys) & set(operator["mark"])) >= 2:
         return Kind.OPERATOR_VALUES
     marks = set(keys) & set(chart["mark"])
     if _is_chart_config(root) or len(marks) >= 2 or marks - {"gfd", "config", "mps"}:
         return Kind.CHART_VALUES
-    if set(keys) & set(operator["mark"]) or "mig" in keys:
+    marks = set(keys) & {*operator["mark"], "mig"}
+    if marks - set(operator["common"]) or (marks and _all_known(root, operator["keys"])):
         return Kind.OPERATOR_VALUES
-    return Kind.CHART_VALUES if "gfd" in marks else Kind.UNKNOWN
+    return Kind.CHART_VALUES if "gfd" in keys else Kind.UNKNOWN
+
+
+def _all_known(root: Item, known: list[str]) -> bool:
+    """Every key is one of a chart, or a slip of the pen."""
+    return all(closest_match(key, known) for key in pairs(root))
 
 
 def _is_chart_config(root: Item) -> bool:
-    return bool(set(pairs(root, "config")) & {"map", "name", "default", "fallbackStrategies"})
+    """`config` as the plugin's chart has it; other charts have a `config.name` too."""
+    config = pairs(root, "config")
+    if "fallbackStrategies" in config:
+        return True
+    if any(isinstance(v.value, str) and text_is_config(v.value) for v in pairs(root, "config", "map").values()):
+        return True
+    image = text_at(root, "image", "repository")
+    known = table("chart_values")
+    return (
+        bool(config)
+        and set(config) <= set(known["sections"]["config"])
+        and not pairs(root, "config", "map")
+        and _all_known(root, known["keys"])
+        and (not image or "k8s-device-plugin" in image)
+    )
 
 
 def looks_like_config(root: Item) -> bool:
@@ -78,15 +112,31 @@ def looks_like_config(root: Item) -> bool:
     folded = {golang.fold(k) for k in keys}
     if folded & {"SHARING", "FLAGS", "IMEX"}:
         return True
-    if "VERSION" in folded and all(not isinstance(v.value, dict) or k.lower() in options.TOP for k, v in keys.items()):
-        return True
     for key, value in keys.items():
         inner = {golang.fold(k).replace("_", "") for k in pairs(value)}
         if closest_match(key, ("sharing", "flags")) and inner & {"TIMESLICING", "MPS", "MIGSTRATEGY", "PLUGIN", "GFD"}:
             return True
         if inner & {"TIMESLICING"} or (golang.fold(key).replace("_", "") == "TIMESLICING" and "RESOURCES" in inner):
             return True
-    return text_at(root, "version") == "v1"
+    # Many other files have a version: the rest must at least resemble our keys.
+    rest = [key for key in keys if golang.fold(key) != "VERSION"]
+    return len(rest) < len(keys) and (not rest or any(_resembles_option(key) for key in rest))
+
+
+def _resembles_option(key: str) -> bool:
+    """A key of any level in some spelling, or a slip of the pen in one of those that matter."""
+    return _plain(key) in _option_keys() or closest_match(key, ("sharing", "flags", "timeSlicing")) is not None
+
+
+@cache
+def _option_keys() -> frozenset[str]:
+    """Every key that the plugin's configuration has at some level but those of list entries, which are too common."""
+    below = [part for path in options.by_path() for part in path.split(".")]
+    return frozenset(_plain(key) for key in (*options.TOP, *options.SHARING, *options.REPLICATED, *below))
+
+
+def _plain(key: str) -> str:
+    return key.lower().replace("_", "").replace("-", "")
 
 
 def text_is_config(text: str) -> bool:

@@ -87,8 +87,14 @@ def _no_op(document: Document) -> Iterator[Diagnostic]:
             yield document.found("GF551", path, item, key=dotted, why=f"{why}.")
 
 
-def _is_empty(item: Item | None) -> bool:
-    return item is not None and item.value in (None, "")
+def _rendered_null(root: Item | None, where: tuple[str, ...], item: Item | None) -> bool:
+    """Values that are not null, and that the chart's template turns into null (NVIDIA/gpu-operator#1993, its
+    templates/clusterpolicy.yaml): without a name the template leaves the whole config out."""
+    if item is None:
+        return False
+    if where == (*_CONFIG, "default"):
+        return item.value == "" and bool(text_at(root, *_CONFIG, "name"))
+    return where[0] == "validator" and bool(pairs(item)) and not entries(item, "env")
 
 
 def _operator(document: Document, root: Item | None, prefix: tuple[str, ...]) -> Iterator[Diagnostic]:
@@ -102,8 +108,16 @@ def _operator(document: Document, root: Item | None, prefix: tuple[str, ...]) ->
     yield from _tolerations(document, root, prefix)
     for dotted in table("operator_values")["rendered_empty"]:
         where = tuple(dotted.split("."))
-        if _is_empty(get(root, *where)):
-            yield document.found("GF552", (*prefix, *where), get(root, *where), key=dotted)
+        item = get(root, *where)
+        null = item is not None and item.value is None
+        if not null and (prefix or not _rendered_null(root, where, item)):
+            continue
+        remedy = "Remove the key."
+        if where[-1] == "default" and text_at(root, *_CONFIG, "name"):
+            remedy = "Name a key of the ConfigMap; one without sharing will do."
+        elif where[0] == "validator" and item is not None and item.value:
+            remedy = 'Give it an entry: env: [{name: WITH_WORKLOAD, value: "false"}]'
+        yield document.found("GF552", (*prefix, *where), item, key=dotted, remedy_text=remedy)
 
 
 def _tolerations(document: Document, root: Item | None, prefix: tuple[str, ...]) -> Iterator[Diagnostic]:

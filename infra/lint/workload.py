@@ -27,6 +27,8 @@ class Taint(Protocol):
 
 
 _QUANTITY = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(m|k|M|G|Ki|Mi|Gi|[eE][+-]?\d{1,2})?")
+#: `${GPUS}` of envsubst, `<number>` of documentation, `{{ gpus }}` of a template, `?*` of a policy's pattern.
+_PLACEHOLDER = re.compile(r"[${}<>*?|]")
 _FACTORS: dict[str, Fraction | int] = {
     "": 1,
     "m": Fraction(1, 1000),
@@ -101,8 +103,11 @@ def _container(
         part = "limits" if resource in limits else "requests"
         path = (*container.path, "resources", part, resource)
         number = count(item)
-        if number is None:
-            yield document.found("GF604", path, item, key=resource, value=item.text or "nothing")
+        if number is None and not (isinstance(item.value, str) and _PLACEHOLDER.search(item.value)):
+            why = "The API server refuses fractions of extended resources."
+            if item.value is None:
+                why = "The API server takes null for 0: the container gets no GPU."
+            yield document.found("GF604", path, item, key=resource, value=item.text or "nothing", why=why)
         if resource in HAMI:
             continue
         wanted = pairs(container.item, "resources", "requests").get(resource)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from infra.plan.device_plugin.model import Config, NodeLayout, Replicated, is_whole_instance
 
 GPU = "nvidia.com/gpu"
+MIG = "nvidia.com/mig-"
 
 #: Clients that one MPS server takes, by compute capability; the plugin compares with 7.5, so V100 has the lower one.
 MPS_CLIENTS_FROM = (7, 5)
@@ -23,7 +24,7 @@ class DeviceError(ValueError):
 
 def mig_resource(profile: str) -> str:
     """The resource name of a MIG profile under the strategy mixed: `1g.5gb+me` -> `nvidia.com/mig-1g.5gb.me`."""
-    return "nvidia.com/mig-" + profile.replace("+", ".")
+    return MIG + profile.replace("+", ".")
 
 
 def unshared(node: NodeLayout, mig_strategy: str) -> dict[str, int]:

@@ -40,7 +40,7 @@ def predict(
         place = "flags.migStrategy"
         line = loaded.config.option_lines.get(place)
         return _rejected("reject-devices", [Fault("devices", place, line, mig_strategy, str(error))], found, warned)
-    found += _unmatched(loaded.config, base)
+    found += _unmatched(loaded.config, base, mig_strategy)
     refused = devices.mps_refuses(loaded.config, base, node)
     lost = gfd.labels_fail(loaded.config, node)
     reason = refused or ("GFD fails: MPS sharing is not supported for mig devices" if lost else "")
@@ -83,7 +83,7 @@ def _disable_renaming(config: Config) -> bool:
     return warned
 
 
-def _unmatched(config: Config, base: Mapping[str, int]) -> list[NoEffect]:
+def _unmatched(config: Config, base: Mapping[str, int], mig_strategy: str) -> list[NoEffect]:
     """Sharing entries that change nothing on this node."""
     found: list[NoEffect] = []
     if config.mps is not None and config.time_slicing.rows:
@@ -96,6 +96,9 @@ def _unmatched(config: Config, base: Mapping[str, int]) -> list[NoEffect]:
             have = ", ".join(sorted(base)) or "no resource at all"
             reason = f"this node has no resource {row.name} (it has {have}), so the entry shares nothing"
             near = closest_match(row.name, base) or (next(iter(base)) if len(base) == 1 else None)
+            if row.name.startswith(devices.MIG) and mig_strategy != "mixed":
+                reason += "; names of MIG profiles exist under migStrategy mixed alone"
+                near = near if mig_strategy == "single" else None  # single: instances are called nvidia.com/gpu
             found.append(NoEffect(Kind.NO_SUCH_RESOURCE, row.path + ".name", line, show(row.name), reason, near))
         elif largest[row.name] != i:
             reason = (

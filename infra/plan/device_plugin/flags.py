@@ -110,7 +110,8 @@ def check(config: Config, values: Mapping[str, Any]) -> list[Fault]:
         if values["flags.migStrategy"] == "mixed":
             fault("flags.migStrategy", "using --mig-strategy=mixed is not supported with MPS")
         if not values["flags.mpsRoot"]:
-            fault("flags.mpsRoot", "using MPS requires --mps-root to be specified")
+            hint = "the plugin's chart and the GPU Operator set it, a manifest of your own must"
+            fault("flags.mpsRoot", f"using MPS requires --mps-root to be specified; {hint}")
     for path, text in (
         ("flags.deviceDiscoveryStrategy", "invalid --device-discovery-strategy option"),
         ("flags.migStrategy", "unknown MIG strategy:"),

@@ -112,7 +112,7 @@ class _Loader:
     def unknown(self, path: PathParts, item: Item, level: str, key: str, known: tuple[str, ...]) -> None:
         """A key that the level does not have: dropped without a word."""
         here = level or "the top level"
-        homes = options.places_of(key)
+        homes = [h for h in options.places_of(key) if options.takes(f"{h}.{key}".lstrip("."), item.value)]
         if homes:
             home = "the top level" if homes[0] == "" else " or ".join(homes)
             reason = f"{here} has no key {key}; it belongs to {home}, and the plugin drops it here without a word"
@@ -314,7 +314,7 @@ class _Loader:
             reason = "no resource name specified" if item.value is None else "the entry must be a map"
             self.fault(path, item, reason)
             return row
-        fields = self.exact(path, item, "sharing.*.resources[]", options.REPLICATED_ROW)
+        fields = self.exact(path, item, f"sharing.{path[1]}.resources[]", options.REPLICATED_ROW)
         row.lines = {k: v.key_line or v.line for k, v in fields.items()}
         if "name" in fields:
             row.name = self.name((*path, "name"), fields["name"])
@@ -352,7 +352,7 @@ class _Loader:
             self.fault(path, item, "number of replicas must be >= 2")
 
     def devices(self, path: PathParts, item: Item, row: ReplicatedRow) -> None:
-        value = item.value
+        value, faults = item.value, len(self.out.faults)
         if value is None or isinstance(value, str):
             if value != "all":
                 reason = f"devices set as '{value or ''}' but the only valid string input is 'all'"
@@ -368,8 +368,10 @@ class _Loader:
                 if not _is_device(entry.value):
                     self.fault((*path, i), entry, "the entry is neither a GPU index, a MIG index nor a UUID")
         else:
-            self.fault(path, item, "devices must be all, a count or a list of devices")
-        if not row.devices_all:
+            self.fault(
+                path, item, "devices must be all, a count or a list; whichever it is, all are shared alike"
+            )
+        if not row.devices_all and len(self.out.faults) == faults:
             reason = "the plugin checks devices and then ignores it with a log warning: all devices are shared alike"
             self.unused(Kind.IGNORED_FIELD, path, item, reason)
 

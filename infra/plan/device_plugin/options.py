@@ -69,6 +69,21 @@ def keys_of(parent: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(p.split(".")[depth] for p in by_path() if p.startswith(parent + ".")))
 
 
+def takes(place: str, value: Any) -> bool:
+    """Whether a place of the schema could hold a value of this shape (map, list or scalar); null fits everywhere."""
+    last = place.rpartition(".")[2]
+    if place in by_path():
+        lists = by_path()[place].type in ("strings", "ints")
+        return isinstance(value, list) if lists and not isinstance(value, str) else not isinstance(value, (dict, list))
+    if last == "devices":
+        return not isinstance(value, dict)
+    if place == "resources" or last in (*SHARING, "flags", "sharing", "imex", "plugin", "gfd"):
+        return value is None or isinstance(value, dict)
+    if last == "resources" or place.startswith("resources."):
+        return value is None or isinstance(value, list)
+    return not isinstance(value, (dict, list))
+
+
 @cache
 def places_of(key: str) -> tuple[str, ...]:
     """Every place of the schema that has a key of this spelling, ignoring case; used to say where a key belongs."""

@@ -126,3 +126,19 @@ def test_two_documents_have_lines_of_the_file() -> None:
     text = config_map(GPU4) + "---\n" + config_map(GPU4.replace("nvidia.com/gpu", "nvidia.com/gpus"), name="other")
     assert text.splitlines()[one("GF518", text).line or 0].strip() == "replicas: 4"
     assert one("GF518", text).line == 28
+
+
+def test_a_key_is_sent_only_where_its_value_fits() -> None:
+    found = one("GF513", "version: v1\nsharing: {mig: {strategy: single}}\n")
+    assert found.closest is None  # resources.mig is a list
+    assert one("GF514", "version: v1\nsharing: {gpus: [{pattern: a, name: b}]}\n").closest == "resources.gpus"
+
+
+def test_names_of_mig_profiles_belong_to_the_strategy_mixed() -> None:
+    found = one("GF518", GPU4.replace("nvidia.com/gpu", "nvidia.com/mig-1g.5gb"))
+    assert found.closest is None and "migStrategy mixed alone" in found.reason
+
+
+def test_a_refused_device_list_is_one_finding() -> None:
+    found = one("GF510", GPU4 + "      devices: {names: [Tesla T4]}\n")
+    assert "all are shared alike" in found.message and codes(GPU4 + "      devices: none\n") == ["GF510"]

@@ -238,17 +238,20 @@ def test_the_operators_own_daemon_set_is_no_second_installation() -> None:
 @pytest.mark.parametrize(
     "selector",
     [
-        "kind: PodMonitor\nspec: {selector: {matchLabels: {app.kubernetes.io/name: nvidia-device-plugin}}}\n",
-        "kind: NetworkPolicy\nspec: {podSelector: {matchLabels: {app.kubernetes.io/name: nvidia-device-plugin}}}\n",
-        "kind: PodDisruptionBudget\nspec: {selector: {matchExpressions: [{key: app.kubernetes.io/name, operator: In,"
+        "apiVersion: monitoring.coreos.com/v1\nkind: PodMonitor\n"
+        "spec: {selector: {matchLabels: {app.kubernetes.io/name: nvidia-device-plugin}}}\n",
+        "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n"
+        "spec: {podSelector: {matchLabels: {app.kubernetes.io/name: nvidia-device-plugin}}}\n",
+        "apiVersion: policy/v1\nkind: PodDisruptionBudget\n"
+        "spec: {selector: {matchExpressions: [{key: app.kubernetes.io/name, operator: In,"
         " values: [nvidia-device-plugin]}]}}\n",
     ],
 )
 def test_every_kind_of_selector_on_the_charts_labels(selector: str) -> None:
-    assert "GF565" in codes("apiVersion: x/v1\nmetadata: {name: s}\n" + selector)
-    assert "GF565" not in codes("apiVersion: x/v1\nmetadata: {name: s}\n" + selector.replace("-plugin", "-other"))
+    assert "GF565" in codes("metadata: {name: s}\n" + selector)
+    assert "GF565" not in codes("metadata: {name: s}\n" + selector.replace("-plugin", "-other"))
     narrow = selector.replace("{app.kubernetes.io/name:", "{app.kubernetes.io/component: gfd, app.kubernetes.io/name:")
-    assert narrow == selector or "GF565" not in codes("apiVersion: x/v1\nmetadata: {name: s}\n" + narrow)
+    assert narrow == selector or "GF565" not in codes("metadata: {name: s}\n" + narrow)
 
 
 @pytest.mark.parametrize(

@@ -89,12 +89,10 @@ def test_pods_in_custom_resources() -> None:
 
 
 def test_gpus_at_a_place_without_a_pod_are_not_passed_over_in_silence() -> None:
-    text = (
-        "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: i}\nspec: {predictor: {model: "
-    )
-    found = one("GF505", text + "{resources: {limits: {nvidia.com/gpu: 1}}}}}\n")
-    assert "of the kind InferenceService are not known" in found.message
-    assert codes(text + "{resources: {limits: {cpu: 1}}}}}\n") == []
+    text = "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{computeResources: "
+    found = one("GF505", text + "{limits: {nvidia.com/gpu: 1}}}]}\n")
+    assert "of the kind Task are not known" in found.message
+    assert codes(text + "{limits: {cpu: 1}}}]}\n") == []
     definition = (
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {limits: {nvidia.com/gpu: 1}}\n"
     )
@@ -115,3 +113,57 @@ def test_values_of_a_chart_that_has_ours_as_a_dependency(name: str, tmp_path: Pa
     file.write_text(text)
     assert main(["lint", "--fix", str(file)]) == 0
     assert codes(file.read_text()) == [] and file.read_text() == text.replace("time_slicing", "timeSlicing")
+
+
+MORE = {
+    "HelmChartProxy": "spec:\n  chartName: CHART\n  valuesTemplate: |\n    VALUES",
+    "Kustomization": "helmCharts:\n- name: CHART\n  valuesInline:\n    VALUES",
+    "ClusterProfile": "spec:\n  helmCharts:\n  - chartName: x/CHART\n    values: |\n      VALUES",
+    "ApplicationSet": "spec:\n  template:\n    spec:\n      source:\n        chart: CHART\n        helm:\n"
+    "          valuesObject:\n            VALUES",
+    "Release": "spec:\n  forProvider:\n    chart: {name: CHART}\n    values:\n      VALUES",
+    "ClusterConfig": "spec:\n  extensions:\n    helm:\n      charts:\n      - chartname: x/CHART\n        values: |\n"
+    "          VALUES",
+    "fleet.yaml": "helm:\n  chart: CHART\n  values:\n    VALUES",
+    "helmfile.yaml": "releases:\n- name: other\n  chart: x/other\n  values: [a.yaml]\n- name: r\n  chart: x/CHART\n"
+    "  values:\n  - common.yaml\n  - VALUES",
+}
+
+
+@pytest.mark.parametrize("kind", list(MORE))
+def test_values_in_the_files_of_other_tools(kind: str) -> None:
+    head = "" if "." in kind else f"apiVersion: x/v1\nkind: {kind}\nmetadata: {{name: r}}\n"
+    text = head + MORE[kind].replace("VALUES", "devicePlugin: {config: {name: ts}}\n")
+    found = one("GF533", text.replace("CHART", "gpu-operator"))
+    assert "devicePlugin" in text.splitlines()[(found.line or 0) - 1] and found.path.endswith("devicePlugin.config")
+    assert "GF533" not in codes(text.replace("CHART", "another"))
+
+
+def test_values_that_a_controller_renders_first() -> None:
+    text = "apiVersion: x/v1\nkind: HelmChartProxy\nspec:\n  chartName: gpu-operator\n  valuesTemplate: |\n"
+    assert codes(text + "    {{ if .Cluster.x }}\n    driver: {enabled: false}\n    {{ end }}\n") == ["GF503"]
+
+
+def test_parameters_beside_values_and_over_them() -> None:
+    argo = ARGO_TEXT.replace("CHART", "gpu-operator") + "        devicePlugin: {config: {name: ts, default: any}}\n"
+    argo += "      parameters:\n      - {name: 'NAME', value: 'VALUE'}\n"
+
+    def given(name: str, value: str) -> list[str]:
+        return codes(argo.replace("NAME", name).replace("VALUE", value))
+
+    assert given("driver.enabled", "false") == []
+    assert given("devicePlugin.config.default", "") == ["GF533", "GF552"]
+    assert given("driver.useOpenKernelModules", "true") == ["GF551"]
+    assert given("dcgmExporter.env[0].name", "A") == []
+    assert given("node\\.selector", "x") == ["GF550"]
+    only = (
+        ARGO.replace("CHART", "gpu-operator") + "    helm:\n      parameters:\n      - name: devicePlugin.config.name\n"
+    )
+    found = one("GF533", only + "        value: ts\n")
+    assert (found.path, found.line) == ("spec.source.helm.values.devicePlugin.config", 10)
+    k3s = "apiVersion: helm.cattle.io/v1\nkind: HelmChart\nspec:\n  chart: gpu-operator\n  set:\n"
+    assert codes(k3s + "    devicePlugin.config.name: ts\n") == ["GF533"]
+    assert codes(k3s + "    devicePlugin.config.name: ts\n    devicePlugin.enabled: 'false'\n") == []
+    text = argo.replace("NAME", "devicePlugin.enabled").replace("VALUE", "false").replace(", default: any", "")
+    assert codes(text) == []  # false, no text
+    assert codes(text.replace("'false'}", "'false', forceString: true}")) == ["GF533"]

@@ -114,10 +114,22 @@ def test_many_mistakes_at_once_end_in_what_was_meant() -> None:
         GPU4.replace("sharing", "something"),
         GPU4.replace("replicas: 4", "replicas: 4.5"),
         GPU4 + "---\nversion: v1\n",
+        GPU4.replace("nvidia.com/gpu", "nvidia.com/mig-1g.5gb"),  # the name is right, the strategy is not set
+        GPU4.replace("nvidia.com/gpu", "nvidia.com/a100"),
+        GPU4.replace("nvidia.com/gpu", "nvidia.com/gpu.shared"),
+        GPU4 + "      devices: {names: [Tesla T4]}\n",  # refused; without it other GPUs are shared as well
     ],
 )
 def test_what_is_not_certain_stays(text: str) -> None:
     assert fixed(text) == text
+
+
+def test_names_of_instances_follow_the_strategy() -> None:
+    single = GPU4.replace("nvidia.com/gpu", "nvidia.com/mig-1g.5gb") + "flags: {migStrategy: single}\n"
+    node = NodeLayout(1, mig={0: ("1g.5gb",)})
+    assert fix_config(single, [Reading(node)]).text == GPU4 + "flags: {migStrategy: single}\n"
+    other = single.replace("1g.5gb", "2g.10gb").replace("single", "mixed")
+    assert fix_config(other, [Reading(node)]).text == other  # another node's profile
 
 
 def test_inside_a_config_map_only_the_block_changes(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.lint.told import GPU4, codes, config_map, d, one
+from tests.unit.lint.told import GPU4, codes, config_map, d, one, told
 
 
 def operator(text: str, config: str = GPU4) -> str:
@@ -44,6 +44,15 @@ def test_name_without_default_leaves_unlabelled_nodes_alone() -> None:
 def test_empty_fields_are_rendered() -> None:
     text = 'devicePlugin: {config: {name: "", default: null}}\nvalidator: {plugin: null}\n'
     assert codes(text) == ["GF552"]
+    assert [x.path for x in told(text)] == ["devicePlugin.config.default", "validator.plugin"]
+    assert codes('devicePlugin: {config: {name: "", default: ""}}\n') == []  # without a name nothing is rendered
+    empty = one("GF552", 'devicePlugin: {config: {name: ts, default: ""}}\n')
+    assert empty.remedy == "Name a key of the ConfigMap; one without sharing will do."
+    assert one("GF552", "toolkit: {}\nvalidator: {plugin: {env: []}}\n").path == "validator.plugin"
+    assert codes("toolkit: {}\nvalidator: {plugin: {env: [{name: WITH_WORKLOAD, value: 'false'}]}}\n") == []
+    policy = "apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: c}\n"
+    assert codes(policy + 'spec: {devicePlugin: {config: {name: "", default: ""}}}\n') == []  # OpenShift's own sample
+    assert codes(policy + 'spec: {devicePlugin: {config: {name: ts, default: ""}}}\n') == ["GF533"]
 
 
 def test_the_same_rules_for_a_cluster_policy() -> None:
