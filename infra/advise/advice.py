@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from infra.advise.against import MOST_TRAINING_PODS
 from infra.advise.fragment import fragment
 from infra.advise.interpolate import Expected
 from infra.advise.measurements import Measurement
 from infra.advise.request import MigFit, Option, Request, facts
 from infra.advise.tree import Leaf, Step, decide
+from infra.bench.plan import TRAINING
 
 METHODS = ("timeSlicing", "mps", "mig", "hami", "none")
 
@@ -42,8 +44,12 @@ def advise(request: Request, found: Sequence[Measurement]) -> Advice:
     by_method = {"timeSlicing": known.time_slicing, "mps": known.mps}
     chosen = by_method.get(leaf.method)
     most = min(known.by_memory, request.users)
-    pods = {"mig": known.mig.pods if known.mig else 1, "hami": most, "none": 1}.get(leaf.method, most)
+    pods = {"mig": known.mig.pods if known.mig else 1, "none": 1}.get(leaf.method, most)
     pods = chosen.pods if chosen else pods
+    if leaf.method == "hami":
+        from infra.config.sharing import MOST_SPLITS  # a stack file's bound; its reader is loaded for nothing else
+
+        pods = min(pods, MOST_SPLITS)
     expected, basis = _basis(request, leaf, chosen, known.time_slicing)
     return Advice(
         method=leaf.method,
@@ -120,6 +126,10 @@ def _notes(request: Request, leaf: Leaf, pods: int, e: Expected | None, mig: Mig
         notes.append(f"whether {leaf.method} keeps a {request.bound} was not measured")
     if leaf.method == "mig" and mig:
         notes.append(f"{mig.profile}: {mig.memory_gib:.1f} GiB or a little more for each pod")
+    if request.workload == TRAINING and leaf.method in ("timeSlicing", "mps") and pods > MOST_TRAINING_PODS:
+        notes.append(
+            f"'gpufleet plan' warns of {pods} training pods on a GPU: they wait for each other, as allowed here"
+        )
     if leaf.method == "timeSlicing":
         notes.append("no memory or fault isolation: pods must keep to their memory by themselves")
     if leaf.method == "mps":

@@ -141,6 +141,9 @@ def option(request: Request, found: Sequence[Measurement], method: str) -> Optio
     if measurement is None:
         return _unmeasured(request, found, method, most)
     points = [e for n in range(1, most + 1) if (e := expected(measurement.series, n))]
+    if points[-1].n < most:  # fewer pods than were measured on one GPU get no less
+        beyond = range(most + 1, min(pods_by_memory(request), max(p.n for p in measurement.series.points)) + 1)
+        points += [e for n in beyond if (e := expected(measurement.series, n))][:1]
     if request.bound:
         kept = [e for e in points if _keeps(request, e)]
         chosen = max(kept, key=lambda e: e.n, default=points[0])
@@ -155,6 +158,8 @@ def option(request: Request, found: Sequence[Measurement], method: str) -> Optio
         why = f"fewest pods that reach {NEAR_BEST:.0%} of the best measured total"
         if chosen.n == 1:
             why = f"two or more pods together do no more than one alone (at most {best / points[0].total:.2f} times)"
+    if chosen.n > request.users:
+        why += f"; measured with {chosen.n}, and {request.users} get no less"
     gpus = math.ceil(request.users / chosen.n)
     even = expected(measurement.series, math.ceil(request.users / gpus))
     if even and even.n < chosen.n:  # as many GPUs, and every pod gets more

@@ -8,6 +8,9 @@ from pydantic import Field, model_validator
 
 from infra.config.base import Model, matches, refuse
 
+#: More pods than this on one GPU are a slip of the pen.
+MOST_SPLITS = 100
+
 #: The plugin itself sets no bound; more devices than this the kubelet could not list in one message.
 Replicas = Annotated[int, Field(ge=2, le=16384)]
 MemoryGib = Annotated[float, Field(gt=0, le=4096)]
@@ -117,7 +120,7 @@ class Hami(Model):
     """
 
     strategy: Literal["hami"]
-    split_count: int = Field(default=10, ge=2, le=100)
+    split_count: int = Field(default=10, ge=2, le=MOST_SPLITS)
     memory_scaling: float = Field(default=1.0, gt=0, le=4)
     memory_per_pod_gib: MemoryGib | None = None
 

@@ -371,3 +371,25 @@ def test_the_users_profile_is_what_the_advice_rests_on(capsys: pytest.CaptureFix
     ):
         code, _, errors = run(capsys, "--profile", str(path), "--memory", "3", "--users", "4", *more)
         assert code == 2 and why in errors
+
+
+@pytest.mark.parametrize("bound", [{}, {"slowdown": 1.5}, {"latency_ms": 5.0}])
+def test_one_user_less_needs_no_further_gpu(bound: dict[str, float]) -> None:
+    needed = [ask("inference", users=n, memory_gib=10.0, **bound).gpus for n in range(1, 41)]
+    assert needed == sorted(needed) and needed[6:8] == [1, 1]
+    seven = ask("inference", users=7, memory_gib=10.0, **bound)
+    assert seven.replicas == 8 and "measured with 8, and 7 get no less" in seven.basis
+    assert ask("inference", users=7, memory_gib=20.0, **bound).pods_per_gpu <= 6  # eight do not fit into the memory
+
+
+def test_hami_splits_as_far_as_a_stack_file_takes() -> None:
+    found = ask("inference", users=500, memory_gib=0.1, isolation="memory", alike=False)
+    assert (found.method, found.pods_per_gpu, found.gpus) == ("hami", 100, 5)
+    ((_, values),) = yaml.safe_load(found.fragment)["gpufleet:sharing"].items()
+    assert TypeAdapter(SharingProfile).validate_python(values).strategy == "hami"
+
+
+def test_advice_that_the_plan_warns_of_says_so() -> None:
+    found = ask("training", users=8, slowdown=4.5)
+    assert found.pods_per_gpu > 2 and any("'gpufleet plan' warns" in note for note in found.notes)
+    assert not any("warns" in note for note in ask("training", users=8, slowdown=2.2).notes)
