@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from infra.bench import plot, report
+from infra.bench.lines import is_line
 from infra.bench.plan import COMMAND, METHODS, MIG, TIME_SLICES, TIME_SLICING, WORKLOADS, Run
 from infra.bench.runner import Bench
 from infra.bench.series import Series, collect
@@ -131,6 +132,7 @@ def to_words(args: argparse.Namespace) -> list[str]:
 def read_lines(paths: list[Path]) -> list[dict[str, Any]]:
     """JSON lines of several files. Raises ValueError with file and line, OSError."""
     rows: list[dict[str, Any]] = []
+    unfit: str | None = None
     for path in paths:
         try:
             text = path.read_text(encoding="utf-8")
@@ -145,7 +147,10 @@ def read_lines(paths: list[Path]) -> list[dict[str, Any]]:
                 raise ValueError(f"{path}:{number}: not JSON: {error}") from None
             if not isinstance(row, dict) or "kind" not in row:
                 raise ValueError(f"{path}:{number}: not a line of a bench")
+            unfit = unfit or (None if is_line(row) else f"{path}:{number}: this line lacks what a bench writes into it")
             rows.append(row)
+    if unfit:
+        raise ValueError(unfit)
     return rows
 
 

@@ -14,8 +14,9 @@ def title(rows: Iterable[Mapping[str, Any]]) -> str:
     """GPU, driver and date of the first conditions line."""
     for row in rows:
         if row["kind"] == "conditions":
-            state = row["gpu_state"]
-            return f"{state.get('name', 'GPU')}, driver {state.get('driver_version', 'unknown')}, {row['date']}"
+            state = row.get("gpu_state", {})
+            date = row.get("date", "no date")
+            return f"{state.get('name', 'GPU')}, driver {state.get('driver_version', 'unknown')}, {date}"
     return "GPU sharing"
 
 

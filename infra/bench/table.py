@@ -30,14 +30,14 @@ def to_tables(lines: Iterable[Mapping[str, Any]], name: str, gpu: str) -> dict[s
         run_id = f"{name}-{number}"
         series = collect(run)
         run_rows.append(_run_row(run_id, gpu, run[0], series))
-        series_rows += [_series_row(run_id, one, str(run[0]["date"]), f"{name}_runs") for one in series]
+        series_rows += [_series_row(run_id, one, str(run[0].get("date", "unknown")), f"{name}_runs") for one in series]
     return {f"{name}_runs": run_rows, f"{name}_series": series_rows}
 
 
 def _run_row(run_id: str, gpu: str, conditions: Mapping[str, Any], series: list[Series]) -> Row:
-    state = conditions["gpu_state"]
+    state = conditions.get("gpu_state", {})
     torch = next((one.device["torch"] for one in series if "torch" in one.device), None)
-    kernel = ".".join(str(conditions["kernel"]).split("-")[0].split(".")[:2])
+    kernel = ".".join(str(conditions.get("kernel", "unknown")).split("-")[0].split(".")[:2])
     row = {
         "id": run_id,
         "gpu": gpu,
@@ -48,12 +48,12 @@ def _run_row(run_id: str, gpu: str, conditions: Mapping[str, Any], series: list[
         "time_slice": state.get("time_slice"),
         "persistence_mode": state.get("persistence_mode"),
         "power_limit": state.get("power.limit"),
-        "host": f"{conditions['cpus']} CPUs ({conditions['machine']}), Linux {kernel}",
-        "python": conditions["python"],
+        "host": f"{conditions.get('cpus', '?')} CPUs ({conditions.get('machine', 'unknown')}), Linux {kernel}",
+        "python": conditions.get("python"),
         "torch": torch,
     }
     known = {key: value for key, value in row.items() if value is not None}
-    return {**known, "source": "BENCH", "as_of": conditions["date"]}
+    return {**known, "source": "BENCH", "as_of": conditions.get("date", "unknown")}
 
 
 def _series_row(run_id: str, one: Series, date: str, source: str) -> Row:

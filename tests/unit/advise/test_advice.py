@@ -379,7 +379,7 @@ def test_one_user_less_needs_no_further_gpu(bound: dict[str, float]) -> None:
     assert needed == sorted(needed) and needed[6:8] == [1, 1]
     seven = ask("inference", users=7, memory_gib=10.0, **bound)
     assert seven.replicas == 8 and "measured with 8, and 7 get no less" in seven.basis
-    assert ask("inference", users=7, memory_gib=20.0, **bound).pods_per_gpu <= 6  # eight do not fit into the memory
+    assert ask("inference", users=7, memory_gib=19.0, **bound).pods_per_gpu <= 6  # eight do not fit into the memory
 
 
 def test_hami_splits_as_far_as_a_stack_file_takes() -> None:

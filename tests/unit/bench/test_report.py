@@ -145,6 +145,44 @@ def test_lines_that_are_none_are_named(tmp_path: Path) -> None:
         read_lines([path])
 
 
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("point", {"n": "2"}),
+        ("point", {"n": 5}),  # three rates of five processes
+        ("point", {"total": float("nan")}),
+        ("point", {"per_process": []}),
+        ("point", {"workload": "mine"}),
+        ("point", {"workload": ["training"]}),
+        ("point", {"p50_ms": "fast"}),
+        ("point", {"samples": None}),
+        ("group", {"processes": None}),
+        ("group", {"sizes": {"layers": "eight"}}),
+        ("group", {"device": None}),
+        ("conditions", {"gpu_state": None}),
+    ],
+)
+def test_lines_of_the_wrong_shape_are_named(
+    kind: str, change: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = lines()
+    at = max(i for i, row in enumerate(rows) if row["kind"] == kind)
+    rows[at] = {**rows[at], **change}
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    assert main(["bench", "--from", str(path)]) == 2
+    assert f"x.jsonl:{at + 1}: this line lacks what a bench writes into it" in capsys.readouterr().err
+
+
+def test_conditions_that_were_cut_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in [{"kind": "conditions"}, *lines()[1:]]))
+    assert main(["bench", "--from", str(path)]) == 0
+    assert "GPU, driver unknown, no date" in capsys.readouterr().out
+    assert main(["bench", "--from", str(path), "--catalogue", "mine=T4"]) == 0
+    assert "? CPUs (unknown), Linux unknown" in capsys.readouterr().out
+
+
 def test_the_command_reports_earlier_lines_and_prints_catalogue_tables(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
