@@ -175,6 +175,8 @@ def _from_catalogue(args: argparse.Namespace) -> int:
 
 def _catalogue(args: argparse.Namespace) -> int:
     from infra.bench.table import as_yaml, to_tables
+    from infra.catalog import gpu_model, gpu_models
+    from infra.config.diagnostics import closest_match
 
     name, _, gpu = args.catalogue.partition("=")
     if not args.source or not name or not gpu:
@@ -185,5 +187,13 @@ def _catalogue(args: argparse.Namespace) -> int:
         return _fail(f"{error.filename}: {error.strerror}")
     except ValueError as error:
         return _fail(str(error))
-    print(as_yaml(to_tables(lines, name, gpu)), end="")
+    model = gpu_model(gpu)
+    if model is None:
+        near = closest_match(gpu, gpu_models())
+        return _fail(f"--catalogue: no GPU '{gpu}' in the catalogue" + (f"; did you mean {near}?" if near else ""))
+    if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", name):
+        return _fail(f"--catalogue: '{name}' is no name of a table: small letters, digits and _")
+    if not any(line["kind"] == "conditions" for line in lines):
+        return _fail("--catalogue: no line of conditions in the files; a row needs to know where it was measured")
+    print(as_yaml(to_tables(lines, name, model.id)), end="")
     return 0

@@ -183,6 +183,23 @@ def test_conditions_that_were_cut_are_unknown(tmp_path: Path, capsys: pytest.Cap
     assert "? CPUs (unknown), Linux unknown" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("mine=H2000", "no GPU 'H2000' in the catalogue; did you mean H200?"),
+        ("a b=H200", "'a b' is no name of a table"),
+        ("mine=T4", "no line of conditions"),
+    ],
+)
+def test_tables_that_the_catalogue_would_not_take(
+    words: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in lines()[1:]))
+    assert main(["bench", "--from", str(path), "--catalogue", words]) == 2
+    assert why in capsys.readouterr().err
+
+
 def test_the_command_reports_earlier_lines_and_prints_catalogue_tables(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
