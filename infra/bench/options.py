@@ -13,16 +13,19 @@ from typing import IO, Any
 
 from infra.bench import plot, report
 from infra.bench.lines import is_line
-from infra.bench.plan import COMMAND, METHODS, MIG, TIME_SLICES, TIME_SLICING, WORKLOADS, Run
+from infra.bench.plan import COMMAND, METHODS, MIG, OTHER_WORKLOADS, TIME_SLICES, TIME_SLICING, WORKLOADS, Run
 from infra.bench.runner import Bench
 from infra.bench.series import Series, collect
 from infra.bench.settings import SettingsError, require
 
 MOST_PROCESSES = 64
+_WORKLOADS = {**WORKLOADS, **OTHER_WORKLOADS}
+_CLASSES = {name: about for name, about in WORKLOADS.items() if name != COMMAND}  # can pause and go on
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workload", default="training,inference,notebook,copy", help=f"of {', '.join(WORKLOADS)}")
+    parser.add_argument("--workload", default="training,inference,notebook,copy", help=f"of {', '.join(_WORKLOADS)}")
+    parser.add_argument("--neighbour", metavar="CLASS,...", help="one process of the workload beside n-1 of this class")
     parser.add_argument("--method", default=TIME_SLICING, help=f"of {', '.join(METHODS)}")
     parser.add_argument("--processes", default="1-8", help="numbers of processes, e.g. 1-8 or 1,2,4,8")
     parser.add_argument("--repetitions", type=int, default=3)
@@ -73,7 +76,8 @@ def _pattern_problems(pattern: str, workloads: tuple[str, ...]) -> list[str]:
 def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
     """The run that the arguments ask for, and every problem in them."""
     problems: list[str] = []
-    workloads = _names(args.workload, WORKLOADS, "workload", problems)
+    workloads = _names(args.workload, _WORKLOADS, "workload", problems)
+    neighbours = _names(args.neighbour or "", _CLASSES, "neighbour", problems)
     if args.program and COMMAND not in workloads:
         workloads = (COMMAND,)
     methods = _names(args.method, METHODS, "method", problems)
@@ -89,6 +93,9 @@ def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
         problems.append("--repetitions and --window must be above 0, --warm-up not below")
     if args.time_limit is not None and not 0 < args.time_limit < math.inf:
         problems.append("--time-limit must be above 0")
+    if neighbours:
+        problems += [f"--neighbour has no place beside workload '{w}'" for w in workloads if w not in _CLASSES]
+        problems += [] if max(processes) > 1 else ["--neighbour needs numbers of processes above 1"]
     if args.step_pattern is not None:
         problems += _pattern_problems(args.step_pattern, workloads)
     if MIG in methods and not args.mig:
@@ -108,7 +115,7 @@ def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
         workloads=workloads, methods=methods, processes=processes, repetitions=args.repetitions, window=args.window,
         warm_up=args.warm_up, backend=args.backend, fresh=args.fresh, time_limit=args.time_limit, gpu=args.gpu,
         command=tuple(args.program), step_pattern=args.step_pattern, time_slices=slices, mig_profile=args.mig,
-        allow_settings=args.allow_settings,
+        allow_settings=args.allow_settings, neighbours=neighbours,
     )  # fmt: skip
     return run, problems
 
@@ -121,6 +128,7 @@ def to_words(args: argparse.Namespace) -> list[str]:
     words += ["--backend", args.backend]
     words += ["--fresh"] if args.fresh else []
     for option, value in (
+        ("--neighbour", args.neighbour),
         ("--time-limit", args.time_limit),
         ("--gpu", args.gpu),
         ("--step-pattern", args.step_pattern),

@@ -105,7 +105,8 @@ class Pool:
     ) -> None:
         self._workers: list[Worker] = []
         self._others = dict(others or setup)
-        self._setup, self._envs, self._count, self._timeout = dict(setup), list(envs), count, setup_timeout
+        self.setup, self.envs = dict(setup), list(envs)
+        self._count, self._timeout = count, setup_timeout
         self.device: dict[str, Any] = {}
         self.calibration: dict[str, float] = {}
         self.failure: str | None = None
@@ -126,13 +127,13 @@ class Pool:
         self.close()
 
     def _start(self) -> None:
-        started = [Worker(self._envs[i % len(self._envs)]) for i in range(self._count)]
+        started = [Worker(self.envs[i % len(self.envs)]) for i in range(self._count)]
         self._workers = list(started)
         for worker in started:
-            worker.send({"do": "import", "backend": self._setup["backend"]})
+            worker.send({"do": "import", "backend": self.setup["backend"]})
         for worker in started:
             worker.receive(self._timeout)
-        started[0].send({**self._setup, "seed": 0})
+        started[0].send({**self.setup, "seed": 0})
         first = started[0].receive(self._timeout)
         self.device, self.calibration = first["device"], first["calibration"]
         for i, worker in enumerate(started[1:], 1):

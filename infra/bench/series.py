@@ -80,8 +80,8 @@ def collect(rows: Iterable[Mapping[str, Any]]) -> list[Series]:
         key = tuple(str(row.get(name, "")) for name in _KEY)
         if row["kind"] == "point":
             found.setdefault(key, {}).setdefault(int(row["n"]), []).append(row)
-        elif row["kind"] == "group" and "neighbour" not in row and row["processes"] >= groups.get(key, row)["processes"]:
-            groups[key] = row
+        elif row["kind"] == "group" and "neighbour" not in row:
+            groups[key] = max(row, groups.get(key, row), key=lambda group: int(group["processes"]))
     return [_series(key, by_n, groups.get(key, {})) for key, by_n in found.items()]
 
 

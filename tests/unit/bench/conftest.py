@@ -36,7 +36,8 @@ def fake_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """nvidia-smi that keeps its settings in a folder and logs every call to ``calls``."""
     state = tmp_path / "smi"
     state.mkdir()
-    for name, value in {"slice": "Default", "mig": "Disabled", "instances": "", "apps": "", "used": "1000"}.items():
+    values = {"slice": "Default", "mig": "Disabled", "instances": "", "apps": "", "used": "1000", "total": "80000"}
+    for name, value in values.items():
         (state / name).write_text(value)
     (state / "calls").touch()
     monkeypatch.setenv("FAKE_SMI_STATE", str(state))

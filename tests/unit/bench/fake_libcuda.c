@@ -1,7 +1,11 @@
 // A stand-in for libcuda.so.1: kernels "run" by sleeping under one lock for all processes, so that processes share
 // the GPU as saturating jobs do. FAKE_GPU_LOCK: lock file. FAKE_GPU_NS: time of one launch with 1,000 rounds.
-// FAKE_GPU_MEMORY: bytes of device memory. FAKE_GPU_BAD_PTX: loading a module fails with a log.
+// FAKE_GPU_MEMORY: bytes of device memory, of each process alone, or of all together with FAKE_GPU_SHARED, a folder
+// where each process notes what it holds. $CUDA_MPS_PIPE_DIRECTORY/limit: MiB that an MPS client may have.
+// FAKE_GPU_CONTEXT: bytes of one context. FAKE_GPU_BAD_PTX: loading a module fails with a log.
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +31,44 @@ static R settle(void) {
   if (fd >= 0) close(fd);
   return 0;
 }
+static uint64_t held(void) {  // bytes that all living processes hold
+  const char *folder = getenv("FAKE_GPU_SHARED");
+  uint64_t sum = 0, one;
+  char path[512];
+  DIR *all = folder ? opendir(folder) : 0;
+  if (!all) return used;
+  for (struct dirent *entry; (entry = readdir(all));) {
+    int pid = atoi(entry->d_name);
+    snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+    FILE *file = pid > 0 && !kill(pid, 0) ? fopen(path, "r") : 0;
+    if (file && fscanf(file, "%lu", &one) == 1) sum += one;
+    if (file) fclose(file);
+  }
+  closedir(all);
+  return sum;
+}
+static uint64_t limit(void) {  // of this process, 0 for none
+  const char *pipe = getenv("CUDA_MPS_PIPE_DIRECTORY");
+  char path[512];
+  uint64_t mib = 0;
+  snprintf(path, sizeof path, "%s/limit", pipe ? pipe : "");
+  FILE *file = pipe ? fopen(path, "r") : 0;
+  if (file) fscanf(file, "%lu", &mib), fclose(file);
+  return mib << 20;
+}
+static R hold(int64_t more) {
+  const char *folder = getenv("FAKE_GPU_SHARED");
+  uint64_t total = env_number("FAKE_GPU_MEMORY", 1ull << 30);
+  char path[512];
+  if (more > 0 && (held() + more > total || (limit() && used + more > limit()))) return 2;
+  used += more;
+  if (folder) {
+    snprintf(path, sizeof path, "%s/%d", folder, getpid());
+    FILE *file = fopen(path, "w");
+    fprintf(file, "%lu", used), fclose(file);
+  }
+  return 0;
+}
 R cuInit(unsigned flags) { return getenv("FAKE_GPU_NONE") ? 100 : 0; }
 R cuDriverGetVersion(int *v) { *v = 13000; return 0; }
 R cuDeviceGetCount(int *n) { *n = 1; return 0; }
@@ -37,7 +79,7 @@ R cuDeviceGetName(char *s, int n, int d) {
   return 0;
 }
 R cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 9 : a == 76 ? 0 : 4; return 0; }
-R cuDevicePrimaryCtxRetain(void **c, int d) { *c = (void *)1; return 0; }
+R cuDevicePrimaryCtxRetain(void **c, int d) { *c = (void *)1; return hold(env_number("FAKE_GPU_CONTEXT", 0)); }
 R cuCtxSetCurrent(void *c) { return 0; }
 R cuCtxSynchronize(void) { return settle(); }
 R cuGetErrorString(R r, const char **s) {
@@ -58,14 +100,28 @@ R cuModuleGetFunction(void **f, void *m, const char *name) {
   return 0;
 }
 R cuMemAlloc_v2(uint64_t *p, size_t n) {
-  if (used + n > env_number("FAKE_GPU_MEMORY", 1ull << 30)) return 2;
-  used += n;
-  *p = (uint64_t)(uintptr_t)malloc(n);
+  if (hold(n)) return 2;
+  uint64_t *block = malloc(n + 16);  // its size stands before it
+  *block = n;
+  *p = (uint64_t)(uintptr_t)block + 16;
+  return 0;
+}
+R cuMemFree_v2(uint64_t p) {
+  uint64_t *block = (uint64_t *)(uintptr_t)(p - 16);
+  hold(-(int64_t)*block);
+  free(block);
+  return 0;
+}
+R cuMemsetD32_v2(uint64_t p, unsigned word, size_t count) {
+  for (size_t i = 0; i < count; i += 1024)  // the samples are what is read: the first and last 4 KiB
+    if (i < 2048 || i + 2048 > count)
+      for (size_t j = i; j < i + 1024 && j < count; j++) ((unsigned *)(uintptr_t)p)[j] = word;
   return 0;
 }
 R cuMemGetInfo_v2(size_t *f, size_t *t) {
-  *t = env_number("FAKE_GPU_MEMORY", 1ull << 30);
-  *f = *t - used;
+  uint64_t total = env_number("FAKE_GPU_MEMORY", 1ull << 30);
+  *t = total;  // MPS shows its clients the whole GPU
+  *f = limit() ? limit() - used : total - held();
   return 0;
 }
 R cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t n) { memcpy((void *)(uintptr_t)to, from, n); return 0; }

@@ -31,5 +31,7 @@ else:
     note(command)
     if command == "quit":
         (pipe / "up").unlink()
+    elif command.startswith("set_default_device_pinned_mem_limit 0 "):
+        (pipe / "limit").write_text(command.split()[-1].removesuffix("M"))
     elif command == "get_default_active_thread_percentage":
         print("100.0")

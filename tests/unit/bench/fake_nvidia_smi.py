@@ -57,7 +57,7 @@ elif "--query-gpu=" in text:
     values = {
         "name": "Fake GPU",
         "mig.mode.current": read("mig"),
-        "memory.total": "80000 MiB",
+        "memory.total": f"{read('total')} MiB",
         "driver_version": "580.1",
     }
     print(", ".join(values.get(name, "x") for name in names))
