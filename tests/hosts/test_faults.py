@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -222,4 +223,35 @@ def test_drift_is_found(fleet: Fleet) -> None:
         assert code in done.failures(name)
     mended = play("site", inventory(fleet.twin), limit=[name])
     assert mended.failures(name) == "" and mended.changed(name)
+    assert play("verify", inventory(fleet.twin), limit=[name]).rc == 0
+
+
+CRICTL = """#!/bin/sh
+echo '{"config": {"containerd": {"runtimes": {"runc": {}}}}}'
+"""
+
+
+def test_a_runtime_that_the_cri_does_not_list_is_drift(fleet: Fleet) -> None:
+    """crictl says what containerd has loaded, which is not what its file says before a restart."""
+    name = fleet.names["empty-containerd"]
+    fleet.twin.run(name, f"printf %s {shlex.quote(CRICTL)} > /usr/local/bin/crictl && chmod +x /usr/local/bin/crictl")
+    try:
+        done = play("verify", inventory(fleet.twin), limit=[name])
+    finally:
+        fleet.twin.run(name, "rm /usr/local/bin/crictl")
+    assert "the CRI does not list nvidia" in done.failures(name) and done.changed(name) == []
+
+
+def test_units_that_wait_for_each_other_at_boot(fleet: Fleet) -> None:
+    """The real systemd of the host says so: containerd after the CDI units, which somebody ordered after the target."""
+    name = fleet.names["empty-containerd"]
+    folder = "/etc/systemd/system/nvidia-cdi-refresh.path.d"
+    order = "[Unit]\nAfter=multi-user.target\n"
+    fleet.twin.run(name, f"mkdir -p {folder} && printf '{order}' > {folder}/own.conf && systemctl daemon-reload")
+    try:
+        done = play("verify", inventory(fleet.twin), limit=[name])
+    finally:
+        fleet.twin.run(name, f"rm -r {folder} && systemctl daemon-reload")
+    assert "GF790" in done.failures(name) and "nvidia-cdi-refresh.path" in done.failures(name)
+    assert done.changed(name) == []
     assert play("verify", inventory(fleet.twin), limit=[name]).rc == 0

@@ -84,6 +84,7 @@ def probe(**changes: Any) -> dict[str, Any]:
         "sources": [],
         "keyrings": {},
         "units": {},
+        "boot_cycles": [],
         "files": {},
         "mig": {},
         "time_slice": [],

@@ -103,10 +103,21 @@ def test_the_fact_file_is_the_same_for_the_same_state() -> None:
         ({"units": {"nvidia-persistenced.service": unit("failed", "enabled")}}, "GF774"),
         ({"files": {paths.BLACKLIST: file("")}}, "GF779"),
         ({"runtime": {"containerd_dump": V2}, "files": {paths.CONTAINERD_CONFIG: file(V2)}}, "GF783"),
+        ({"runtime": {"cri_runtimes": '{"config": {"containerd": {"runtimes": {"runc": {}}}}}'}}, "GF783"),
+        ({"boot_cycles": [{"units": ["a.service", "docker.service"], "lost": "docker.service"}]}, "GF790"),
     ],
 )
 def test_drift(changes: dict[str, Any], code: str) -> None:
     assert code in codes(verify.verify(on(merged(converged(), changes)))["problems"])
+
+
+def test_what_is_no_drift() -> None:
+    """Cycles among units of others; the CRI's own words for the runtimes that it knows."""
+    changes = {
+        "boot_cycles": [{"units": ["a.service", "b.service"], "lost": "a.service"}],
+        "runtime": {"cri_runtimes": '{"config": {"containerd": {"runtimes": {"nvidia": {}, "runc": {}}}}}'},
+    }
+    assert verify.verify(on(merged(converged(), changes)))["problems"] == []
 
 
 def test_a_removed_driver_package_is_drift() -> None:

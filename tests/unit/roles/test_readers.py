@@ -328,3 +328,20 @@ def test_what_the_driver_said_before_it_was_loaded_last_is_history() -> None:
     assert [h["id"] for h in runtime.kernel_log_hits(old, patterns)] == ["rejected", "mismatch"]
     assert [h["id"] for h in runtime.kernel_log_hits(old + load, patterns)] == ["rejected"]
     assert [h["id"] for h in runtime.kernel_log_hits(load + old, patterns)] == ["rejected", "mismatch"]
+
+
+CYCLE = """\
+a.service: Found ordering cycle on b.service/start
+a.service: Found dependency on nvidia-cdi-refresh.path/start
+a.service: Found dependency on a.service/start
+a.service: Job nvidia-cdi-refresh.path/start deleted to break ordering cycle starting with a.service/start
+/etc/systemd/system/x.service:3: Unknown key name 'Foo' in section 'Unit', ignoring.
+"""
+
+
+def test_cycles_of_the_boot_order() -> None:
+    """Lines as systemd 252 prints them."""
+    cycle = {"units": ["b.service", "nvidia-cdi-refresh.path", "a.service"], "lost": "nvidia-cdi-refresh.path"}
+    assert runtime.boot_cycles(CYCLE) == [cycle]
+    assert runtime.boot_cycles(CYCLE + CYCLE) == [cycle, cycle]
+    assert runtime.boot_cycles("") == runtime.boot_cycles("x.service: Command /usr/bin/x is not executable") == []

@@ -36,7 +36,8 @@ options:
     description: What to decide about.
     type: str
     required: true
-    choices: [preflight, driver, fabric, toolkit, runtime_check, kernels, mig, health, facts, last_good, site, verify]
+    choices: [preflight, driver, fabric, toolkit, runtime_check, kernels, mig, health, facts, last_good, boot_order,
+      site, verify]
   before: {description: Effective configuration before a change (runtime_check)., type: str, default: ""}
   kernels: {description: Kernel packages before a change, for kernels., type: list, elements: str, default: []}
   exchange: {description: "Whether a loaded module can be exchanged, for driver.", type: bool, default: true}
@@ -56,6 +57,10 @@ def _preflight(host: context.Context, _arguments: dict[str, Any]) -> dict[str, A
 
 def _runtime_check(host: context.Context, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"problems": runtimes.verify_runtime(host, str(arguments.get("before", "")))}
+
+
+def _boot_order(host: context.Context, _arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"problems": runtimes.boot_order(host)}
 
 
 def _kernels(host: context.Context, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -83,6 +88,7 @@ _SUBJECTS: dict[str, Callable[[context.Context, dict[str, Any]], dict[str, Any]]
     "fabric": lambda host, _arguments: fabric.plan_fabric(host, host.target),
     "toolkit": lambda host, _arguments: toolkit.plan_toolkit(host),
     "runtime_check": _runtime_check,
+    "boot_order": _boot_order,
     "kernels": _kernels,
     "mig": lambda host, _arguments: mig.plan_mig(host),
     "health": lambda host, _arguments: health.plan_health(host),

@@ -61,6 +61,25 @@ def units(text, now_monotonic=None, now=None):
     return found
 
 
+def boot_cycles(text):
+    """What `systemd-analyze verify` prints -> [{"units": [...], "lost": "the job that systemd gives up" or None}].
+
+    systemd names the units of a cycle line by line, then the job that it deletes to break it.
+    """
+    found, units = [], None
+    for line in (text or "").splitlines():
+        named = re.findall(r"[\w@.\\:-]+\.(?:service|path|socket|target|timer|mount|slice)\b", line)
+        if "ordering cycle on" in line:
+            units = named[1:] or named
+        elif "Found dependency on" in line and units is not None:
+            units += [name for name in named[1:] if name not in units]
+        elif "deleted to break ordering cycle" in line and units is not None:
+            lost = re.search(r"Job (\S+) deleted", line)
+            found.append({"units": units, "lost": lost.group(1).partition("/")[0] if lost else None})
+            units = None
+    return found
+
+
 def containerd_version(text):
     """Version from `containerd --version`, such as 2.1.4, or None."""
     match = re.search(r"\bv?(\d+\.\d+\.\d+)", text or "")

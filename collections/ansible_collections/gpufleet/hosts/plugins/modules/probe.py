@@ -36,7 +36,10 @@ options:
     description: Seconds to wait until no GPU reports its fabric as coming up.
     type: int
     default: 0
-  cri_info: {description: Also ask the CRI for its runtimes., type: bool, default: false}
+  thorough:
+    description: Also what takes longer, the runtimes that the CRI knows and the order of the units at boot.
+    type: bool
+    default: false
 author: gpufleet maintainers
 """
 EXAMPLES = r"""
@@ -77,8 +80,8 @@ class Probe:
             self.programs[name] = self.module.get_bin_path(name)
         return self.programs[name]
 
-    def command(self, *argv):
-        """(exit status, standard output); 127 when the program is missing, 124 when it hangs."""
+    def command(self, *argv, errors=False):
+        """(exit status, output, the standard one or of errors); 127 when the program is missing, 124 when it hangs."""
         path = self.which(argv[0])
         if path is None:
             return 127, ""
@@ -89,7 +92,7 @@ class Probe:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return 124, ""
-        return done.returncode, done.stdout.decode("utf-8", "replace")
+        return done.returncode, (done.stderr if errors else done.stdout).decode("utf-8", "replace")
 
     def result(self):
         manager = packages.manager(self.which)
@@ -118,6 +121,7 @@ class Probe:
             "sources": sources,
             "keyrings": self.keyrings(),
             "units": self.units(),
+            "boot_cycles": self.boot_cycles() if self.params["thorough"] else [],
             "runtime": self.runtime(),
             "files": {path: record for path in files for record in [runtime.file_record(path)] if record},
             "mig": self.mig() if driver else {},
@@ -263,6 +267,14 @@ class Probe:
         _rc, text = self.command("systemctl", "show", "-p", ",".join(runtime.UNIT_PROPERTIES), *paths.UNITS)
         return runtime.units(text)
 
+    def boot_cycles(self):
+        """Lines of systemd about cycles in the order of units at boot; one of the units does not start then."""
+        path = self.which("systemd-analyze")
+        if path is None:
+            return []
+        _rc, text = self.command("systemd-analyze", "verify", "--man=no", "default.target", errors=True)
+        return runtime.boot_cycles(text)
+
     def runtime(self):
         _rc, version = self.command("containerd", "--version")
         status, dump = self.command("containerd", "config", "dump")
@@ -284,9 +296,9 @@ class Probe:
         config = runtime.file_record(paths.CONTAINERD_CONFIG)
         if version and (config is None or not (config["text"] or "").strip()):
             result["containerd_default"] = self.command("containerd", "config", "default")[1]
-        if self.params["cri_info"] and self.which("crictl"):
-            endpoint = "unix:///run/containerd/containerd.sock"
-            status, text = self.command("crictl", "--runtime-endpoint", endpoint, "info")
+        spoken = [path for path in result["sockets"] if path.endswith("/containerd.sock")]
+        if self.params["thorough"] and self.which("crictl") and spoken:
+            status, text = self.command("crictl", "--runtime-endpoint", f"unix://{spoken[-1]}", "info")
             result["cri_runtimes"] = text if status == 0 else None
         return result
 
@@ -324,7 +336,7 @@ def main():
             mig_config=dict(type="str", default=""),
             time_slice=dict(type="bool", default=False),
             wait_fabric=dict(type="int", default=0),
-            cri_info=dict(type="bool", default=False),
+            thorough=dict(type="bool", default=False),
         ),
         supports_check_mode=True,
     )

@@ -220,6 +220,15 @@ def verify_runtime(context: Context, before: str) -> list[tuple[str, dict[str, A
     return [("GF789", {"paths": ", ".join(changed[:10])})] if changed else []
 
 
+def boot_order(context: Context) -> list[tuple[str, dict[str, Any]]]:
+    """Cycles in the order of units at boot that a unit of the GPU software or a runtime is part of (case BM-36)."""
+    return [
+        ("GF790", {"units": ", ".join(cycle["units"]), "lost": cycle["lost"] or "one of them"})
+        for cycle in context.probe["boot_cycles"]
+        if set(cycle["units"]) & set(paths.UNITS)
+    ]
+
+
 def runtime_state(context: Context) -> dict[str, Any]:
     """Owner, handler and default for the fact file."""
     owner, name = owner_of(context), context.settings["gpu_container_toolkit_runtime_name"]

@@ -17,6 +17,7 @@ ROLES = Path(__file__).resolve().parents[6] / "roles"
 
 # What the roles and playbooks remember between their tasks; a test compares this with their files.
 INTERNAL = (
+    "gpu_container_toolkit_boot",
     "gpu_container_toolkit_decision",
     "gpu_container_toolkit_effective",
     "gpu_container_toolkit_key",

@@ -33,7 +33,7 @@ def verify(context: Context) -> dict[str, Any]:
         problems += [("GF774", _unit(context, unit)) for unit in plan.get("units", [])]
     if context.settings["gpu_health_write_facts"] and context.file_text(paths.FACTS) is None:
         problems.append(("GF779", {"role": "gpu_health", "what": f"{paths.FACTS} is missing"}))
-    problems += _runtime(context) + _mig(context) + _sources(context)
+    problems += _runtime(context) + _mig(context) + _sources(context) + runtimes.boot_order(context)
     reasons = health.reboot_reasons(context)
     if reasons:
         problems.append(("GF778", {"reasons": "; ".join(reasons)}))
@@ -89,8 +89,8 @@ def _runtime(context: Context) -> list[Problem]:
         problems.append(("GF783", {"what": f"{state['owner']} has no runtime {name}"}))
     elif settings["gpu_container_toolkit_default_runtime"] and not state["default"]:
         problems.append(("GF783", {"what": f"{name} is not the default runtime of {state['owner']}"}))
-    listed = context.probe["runtime"]["cri_runtimes"]
-    if listed and not re.search(rf'"{re.escape(name)}"', listed):
+    listed = context.probe["runtime"]["cri_runtimes"]  # of containerd's CRI; CRI-O lists none
+    if listed and state["owner"] != "crio" and not re.search(rf'"{re.escape(name)}"', listed):
         problems.append(("GF783", {"what": f"the CRI does not list {name}: restart {state['owner']}"}))
     dump = context.probe["runtime"]["containerd_dump"]
     if state["owner"] == "containerd" and dump and name not in containerd.runtimes(tomltext.parse(dump)[0]):
