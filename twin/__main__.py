@@ -80,19 +80,20 @@ def _deploy(twin: Twin, stack: str, *, refresh: bool) -> int:
     for lock in pulumi_home.drop_dead_locks(FOLDER / "state"):
         say(f"A killed pulumi had left a lock ({lock.name}); removed.")
     environment, run_dir = twin.env(), twin.layout.run
-    if refresh:
-        environment["PULUMI_K8S_DELETE_UNREACHABLE"] = "true"
-    twin.init_stack(CHECKOUT, stack)
-    say(f"\npulumi up --stack {stack}")
-    words: list[str | Path] = [FOLDER / "bin" / "pulumi", "up", "--stack", stack]
-    words += [
-        "--yes",
-        "--skip-preview",
-        "--non-interactive",
-        "--suppress-progress",
-        "--refresh",  # what was deleted by hand, or with a node, comes back
-    ]
+    made = twin.init_stack(CHECKOUT, stack)
+    pulumi = FOLDER / "bin" / "pulumi"
+    quietly = ["--stack", stack, "--yes", "--skip-preview", "--non-interactive", "--suppress-progress"]
+    words: list[str | Path]
     with pulumi_home.salt_kept_out(stack_file(CHECKOUT, stack)):
+        if refresh and not made:
+            # A command of its own: in `up` the program would make the variable an input of the provider, and the next
+            # preview, without it, would show a change.
+            say(f"\npulumi refresh --stack {stack}: what was in the cluster that is gone is forgotten.")
+            words = [pulumi, "refresh", *quietly]
+            forgetting = {**environment, "PULUMI_K8S_DELETE_UNREACHABLE": "true"}
+            processes.foreground("pulumi", words, run_dir=run_dir, env=forgetting, cwd=CHECKOUT)
+        say(f"\npulumi up --stack {stack}")
+        words = [pulumi, "up", *quietly, "--refresh"]  # what was deleted by hand, or with a node, comes back
         code = processes.foreground("pulumi", words, run_dir=run_dir, env=environment, cwd=CHECKOUT)
     if code != 0:
         raise TwinError(

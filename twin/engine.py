@@ -132,16 +132,20 @@ class Twin:
         with pulumi_home.salt_kept_out(stack_file(project, stack)):
             return self.run(command, project, timeout, **env)
 
-    def init_stack(self, project: Path, stack: str) -> None:
-        """Make the stack where it does not exist; the stack file stays as it was, byte for byte."""
+    def init_stack(self, project: Path, stack: str) -> bool:
+        """Make the stack where it does not exist; the stack file stays as it was, byte for byte.
+
+        Returns whether it was made.
+        """
         key = (project.resolve(), stack)
         if key in self._stacks:
-            return
+            return False
         with pulumi_home.salt_kept_out(stack_file(project, stack)):
             made = self.run(["pulumi", "stack", "init", stack, "--no-select", "--non-interactive"], project, 60)
         if made.rc != 0 and "already exists" not in made.stderr + made.stdout:
             made.require()
         self._stacks.add(key)
+        return made.rc == 0
 
     def gpufleet(self, project: Path, *args: str, timeout: float = 180.0, **env: str) -> Result:
         """Run the ``gpufleet`` command in a project's folder."""

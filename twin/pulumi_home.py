@@ -21,7 +21,7 @@ import yaml
 
 from twin import processes
 from twin.controlplane import CHECKOUT
-from twin.toolchain import Tools, sdk_version
+from twin.toolchain import Tools, outside_twins, sdk_version
 
 AZURE = CHECKOUT / "twin" / "azure" / "bin" / "pulumi-resource-azure-native"
 LANGUAGE = "pulumi-language-python"
@@ -37,8 +37,8 @@ def lay(home: Path, tools: Tools, env: Mapping[str, str] = os.environ) -> None:
     else:
         # Pulumi looks for the host beside its real self, so a symbolic link will not do.
         _hard_link(binaries / "pulumi", pulumi)
-        real = shutil.which(LANGUAGE, path=env.get("PATH", ""))
-        if real and Path(real).parent != binaries:
+        real = shutil.which(LANGUAGE, path=outside_twins(env.get("PATH", "")))
+        if real:
             _link(binaries / LANGUAGE, Path(real))
         else:
             _script(binaries / LANGUAGE, CHECKOUT / "twin" / "language" / "server.py")

@@ -95,11 +95,14 @@ def _version_of(program: Path, *words: str) -> tuple[int, ...]:
     return number(shown.stdout + shown.stderr)
 
 
+def outside_twins(path: str) -> str:
+    """Return a PATH without the ``bin/`` of twins: a shell that uses one finds links there to what is looked for."""
+    return os.pathsep.join(p for p in path.split(os.pathsep) if Path(p).parent.name != ".twin")
+
+
 def _on_path(binary: str, recipe: Recipe, env: Environment, version_words: tuple[str, ...]) -> Path | None:
     places = os.pathsep.join(p for p in (env.get("KUBEBUILDER_ASSETS", ""), env.get("PATH", "")) if p)
-    # A shell that uses a twin has its bin/ on PATH, with links to the very tools that are looked for here.
-    places = os.pathsep.join(p for p in places.split(os.pathsep) if Path(p).parent.name != ".twin")
-    found = shutil.which(binary, path=places)
+    found = shutil.which(binary, path=outside_twins(places))
     if found and _version_of(Path(found), *version_words) >= number(recipe.accept):
         return Path(found)
     return None
@@ -124,7 +127,8 @@ def sdk_version() -> str:
 def _installed_provider(env: Environment) -> Path | None:
     home = env.get("PULUMI_HOME") or str(Path(env.get("HOME", "~")).expanduser() / ".pulumi")
     program = Path(home) / "plugins" / f"resource-kubernetes-v{sdk_version()}" / "pulumi-resource-kubernetes"
-    return program if os.access(program, os.X_OK) else None
+    # A twin's home holds a link to the program: the link itself is laid out anew, or gone with the other twin.
+    return program.resolve() if os.access(program, os.X_OK) else None
 
 
 def ensure(say: Say, env: Environment = os.environ, table: Path = TABLE) -> Tools:

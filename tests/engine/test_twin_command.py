@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -62,6 +63,13 @@ class Checkout:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def in_shell(self, command: str) -> subprocess.CompletedProcess[str]:
+        """A command in a shell that has sourced the twin's `env`."""
+        return subprocess.run(
+            ["sh", "-c", f"set -e; . .twin/env; {command}"], cwd=self.folder, capture_output=True, text=True,
+            timeout=240, check=False,
+        )  # fmt: skip
+
     def pids(self) -> dict[str, int]:
         return controlplane.running(self.layout)
 
@@ -106,14 +114,15 @@ def test_life_of_a_twin(checkout: Callable[[str], Checkout]) -> None:
     contexts = yaml.safe_load(here.layout.kubeconfig.read_text())["contexts"]
     assert [context["name"] for context in contexts] == ["twin", "cmd-admin"]
 
-    shell = 'set -e; . .twin/env; pulumi stack ls --json; gpufleet status -s cmd >&2; echo "$KUBECONFIG" >&2'
-    sourced = subprocess.run(
-        ["sh", "-c", shell], cwd=here.folder, capture_output=True, text=True, timeout=60, check=True
-    )
+    sourced = here.in_shell('pulumi stack ls --json; gpufleet status -s cmd >&2; echo "$KUBECONFIG" >&2')
+    assert sourced.returncode == 0, sourced.stderr
     assert [stack["name"] for stack in json.loads(sourced.stdout)] == ["cmd"]
     assert str(here.layout.kubeconfig) in sourced.stderr
+    assert here.in_shell("pulumi preview -s cmd --non-interactive --expect-no-changes").returncode == 0
 
-    said = here.up()
+    again = here.in_shell(shlex.join(here.command("up", "--stack", "cmd")))  # from a shell that uses the twin
+    assert again.returncode == 0, again.stdout + again.stderr
+    said = again.stdout
     assert "runs already" in said
     assert "unchanged" in said
     assert here.pids() == first
@@ -226,6 +235,17 @@ def test_a_deployment_that_is_killed_is_taken_up_again(checkout: Callable[[str],
     here = checkout("here")
     kill_when(here, "pulumi")
     assert "1 of 1 nodes agree" in here.up()
+
+
+def test_a_cluster_that_is_lost_is_made_anew(checkout: Callable[[str], Checkout]) -> None:
+    here = checkout("here")
+    here.up()
+    for pid in here.pids().values():
+        os.kill(pid, signal.SIGKILL)
+    wait(lambda: not here.pids(), 10, "everything is gone")
+    shutil.rmtree(here.layout.root)
+    assert "1 of 1 nodes agree" in here.up()
+    assert here.in_shell("pulumi preview -s cmd --non-interactive --expect-no-changes").returncode == 0
 
 
 def test_a_start_that_fails_shows_the_log_and_no_traceback(checkout: Callable[[str], Checkout], tmp_path: Path) -> None:

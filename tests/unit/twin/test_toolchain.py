@@ -199,6 +199,22 @@ def test_a_provider_in_pulumis_cache_is_used(env: dict[str, str], table: Path, t
     assert toolchain.ensure(quiet, with_go(env, tmp_path), table).provider == there
 
 
+def test_a_shell_that_uses_a_twin_finds_the_programs_behind_its_links(
+    env: dict[str, str], table: Path, tmp_path: Path
+) -> None:
+    """Its links are laid out anew by the next `make up`: taken for the programs, they would point at themselves."""
+    home = tmp_path / "checkout" / ".twin"
+    says(home / "bin", "pulumi", "3.274.1")
+    real = says(tmp_path / "real", "pulumi-resource-kubernetes", "4.34.2")
+    folder = home / "pulumi" / "plugins" / f"resource-kubernetes-v{toolchain.sdk_version()}"
+    folder.mkdir(parents=True)
+    (folder / real.name).symlink_to(real)
+    sourced = {**with_go(with_path(env, home / "bin"), tmp_path), "PULUMI_HOME": str(home / "pulumi")}
+    tools = toolchain.ensure(quiet, sourced, table)
+    assert tools.provider == real
+    assert tools.pulumi.is_relative_to(tmp_path / "cache")
+
+
 def test_every_recipe_of_the_table_has_its_pinned_module() -> None:
     recipes, go = toolchain.load()
     assert toolchain.number(go) >= (1, 20)
