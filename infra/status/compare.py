@@ -12,13 +12,17 @@ from infra.plan.pool_plan import PoolPlan
 from infra.plan.taints import Taint, parse_taint
 from infra.status.observe import Observed, ObservedNode, PluginPod
 
-#: Set by the control plane; a node that carries one is explained by it.
+#: The control plane sets and removes taints with this prefix by the state of the node.
+_BY_STATE = "node.kubernetes.io/"
 _CORDON = "node.kubernetes.io/unschedulable"
 
 
 @dataclass(frozen=True)
 class NodeStatus:
-    """One node: what was declared, what it shows, and why they differ (`causes` is empty when they agree)."""
+    """One node: what was declared, what it shows, and why they differ (`causes` is empty when they agree).
+
+    `notes` say what is no difference and yet keeps pods away.
+    """
 
     node: str
     pool: str
@@ -28,6 +32,7 @@ class NodeStatus:
     config: str | None
     config_declared: str | None
     causes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool:
@@ -36,7 +41,7 @@ class NodeStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """The whole stack; `causes` are about pools as a whole (nodes that are missing) and second device plugins."""
+    """The whole stack; `causes` are about pools as a whole: nodes that are missing, configurations that are gone."""
 
     stack: str
     nodes: tuple[NodeStatus, ...]
@@ -80,7 +85,24 @@ def compare(plan: Plan, seen: Observed) -> Status:
             causes += _count_causes(pool, len(nodes))
         serving = _serving(plan, pool)
         rows += [_node(pool, node, pods.get(node.name, []), serving) for node in nodes]
+    causes += _lost_configurations(rows, seen)
     return Status(plan.stack, tuple(rows), tuple(causes))
+
+
+def _lost_configurations(rows: list[NodeStatus], seen: Observed) -> list[str]:
+    """ConfigMaps that running plugin pods have read and that are gone: nothing shows until a pod starts anew."""
+    if seen.config_maps is None:
+        return []
+    used = {
+        (row.plugin_pod.partition("/")[0], row.config_declared)
+        for row in rows
+        if row.plugin_pod is not None and row.config_declared is not None and row.config == row.config_declared
+    }
+    return [
+        f"ConfigMap {namespace}/{name} is gone: plugin pods go on with what they have read, and one that starts anew"
+        " waits for it; `pulumi up --refresh` puts it back"
+        for namespace, name in sorted(used - seen.config_maps)
+    ]
 
 
 def _nodes_of(pool: PoolPlan, seen: Observed) -> list[ObservedNode]:
@@ -136,6 +158,7 @@ def _node(pool: PoolPlan, node: ObservedNode, here: list[PluginPod], serving: _S
     for other in strangers:
         causes.append(f"a second device plugin registers here: pod {other.namespace}/{other.name}")
     if serving is not None:
+        causes += _undeclared_taints(pool, node, pod, serving)
         causes += _pod_causes(node, pod, serving)
     if serving is not None and pool.node.known and counts != pool.node.resources:
         differences = ", ".join(_differences(pool.node.resources, counts))
@@ -156,7 +179,14 @@ def _node(pool: PoolPlan, node: ObservedNode, here: list[PluginPod], serving: _S
         config,
         serving.config_map if serving else None,
         tuple(causes),
+        _notes(node),
     )
+
+
+def _notes(node: ObservedNode) -> tuple[str, ...]:
+    if not any(key == _CORDON for key, _, _ in node.taints):
+        return ()
+    return (f"cordoned: no new pods get onto it until `kubectl uncordon {node.name}`",)
 
 
 def _differences(declared: dict[str, int], seen: dict[str, int]) -> Iterable[str]:
@@ -178,6 +208,23 @@ def _missing_taints(pool: PoolPlan, node: ObservedNode) -> list[str]:
     return [f"taint {text} is missing" for text in pool.taints if parse_taint(text) not in have]
 
 
+def _undeclared_taints(pool: PoolPlan, node: ObservedNode, pod: PluginPod | None, serving: _Serving) -> list[str]:
+    """Taints that pods written by the plan do not tolerate, beside those that `_pod_causes` names."""
+    declared = {parse_taint(text) for text in pool.taints}
+    return [
+        f"taint {taint} is not declared: pods that follow the plan stay off the node; declare it in the pool, or remove"
+        f" it (kubectl taint nodes {node.name} {taint.key}:{taint.effect}-)"
+        for taint in _repelling(node)
+        if taint not in declared and (pod is not None or _tolerated(taint, serving.tolerations))
+    ]
+
+
+def _repelling(node: ObservedNode) -> list[Taint]:
+    """The node's taints that keep pods off, but for those that go by the state of the node."""
+    taints = [Taint(*t) for t in node.taints]
+    return [t for t in taints if t.effect in ("NoSchedule", "NoExecute") and not t.key.startswith(_BY_STATE)]
+
+
 def _tolerated(taint: Taint, tolerations: Iterable[dict[str, str]]) -> bool:
     """As the scheduler decides it; an absent key with Exists stands everything."""
     return any(
@@ -190,13 +237,7 @@ def _tolerated(taint: Taint, tolerations: Iterable[dict[str, str]]) -> bool:
 
 def _pod_causes(node: ObservedNode, pod: PluginPod | None, serving: _Serving) -> list[str]:
     if pod is None:
-        repelling = [
-            taint
-            for t in node.taints
-            if (taint := Taint(*t)).effect in ("NoSchedule", "NoExecute")
-            and not taint.key.startswith("node.kubernetes.io/")
-            and not _tolerated(taint, serving.tolerations)
-        ]
+        repelling = [t for t in _repelling(node) if not _tolerated(t, serving.tolerations)]
         if repelling:
             return [f"no plugin pod: taint {t} is not tolerated (declare it in the pool)" for t in repelling]
         cure = "`pulumi up --refresh` puts back what was deleted by hand"

@@ -13,7 +13,7 @@ import yaml
 
 from infra.config.kubeconfig import kubeconfig_file
 from infra.config.model import ExistingStack, Stack
-from infra.plan.names import PROFILE_LABEL
+from infra.plan.names import PROFILE_LABEL, ROUTE_LABEL
 
 REQUEST_SECONDS = 20
 
@@ -49,10 +49,14 @@ class PluginPod:
 
 @dataclass(frozen=True)
 class Observed:
-    """The parts of a cluster that the plan speaks about."""
+    """The parts of a cluster that the plan speaks about.
+
+    `config_maps` are those of sharing texts, as (namespace, name); None where the user may not list them.
+    """
 
     nodes: dict[str, ObservedNode] = field(default_factory=dict)
     pods: tuple[PluginPod, ...] = ()
+    config_maps: frozenset[tuple[str, str]] | None = None
 
 
 def load_kubeconfig(name: str, stack: Stack, option: Path | None, root: Path) -> tuple[dict[str, Any], str | None]:
@@ -125,6 +129,7 @@ class Cluster:
         try:
             nodes = self._api.list_node(_request_timeout=REQUEST_SECONDS)
             pods = self._api.list_pod_for_all_namespaces(_request_timeout=REQUEST_SECONDS)
+            maps = self._config_maps()
         except ApiException as error:
             raise ObservationError(f"the API server refuses to answer: {error.status} {error.reason}") from None
         except (HTTPError, OSError) as error:
@@ -132,7 +137,21 @@ class Cluster:
         return Observed(
             nodes={n.metadata.name: _node(n) for n in nodes.items},
             pods=tuple(sorted((_pod(p) for p in pods.items if _is_plugin(p)), key=lambda p: (p.node, p.name))),
+            config_maps=maps,
         )
+
+    def _config_maps(self) -> frozenset[tuple[str, str]] | None:
+        from kubernetes.client.exceptions import ApiException
+
+        try:
+            found = self._api.list_config_map_for_all_namespaces(
+                label_selector=ROUTE_LABEL, _request_timeout=REQUEST_SECONDS
+            )
+        except ApiException as error:
+            if error.status == 403:
+                return None
+            raise
+        return frozenset((m.metadata.namespace, m.metadata.name) for m in found.items)
 
 
 def _count(text: str) -> int:

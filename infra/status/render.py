@@ -22,10 +22,10 @@ def _row(node: NodeStatus) -> tuple[str, ...]:
 
 
 def render(status: Status) -> str:
-    """A table of nodes, then the causes, then the verdict."""
+    """A table of nodes, then causes and notes, then the verdict."""
     lines = table(("node", "pool", "declared", "observed", "configuration", ""), [_row(n) for n in status.nodes])
     for node in status.nodes:
-        lines += [f"{node.node}: {cause}" for cause in node.causes]
+        lines += [f"{node.node}: {text}" for text in (*node.causes, *node.notes)]
     lines += list(status.causes)
     right = sum(n.agrees for n in status.nodes)
     verdict = "agrees with" if status.agrees else "DIFFERS from"

@@ -40,7 +40,7 @@ def arrived(plan: Plan, *names: str) -> Observed:
     pods = tuple(
         PluginPod(f"plugin-{n}", namespace, n, True, pool.profile, (config_of(plan),)) for n in nodes if pool.profile
     )
-    return Observed(nodes, pods)
+    return Observed(nodes, pods, frozenset({(namespace, config_of(plan))} if pods else ()))
 
 
 def _taints(texts: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
@@ -169,6 +169,53 @@ def test_a_pod_that_is_not_ready(trouble: str | None, says: str) -> None:
 def test_no_pod_and_a_taint_that_nobody_declared() -> None:
     seen = node(replace(arrived(plan_of()), pods=()), taints=(("team", "x", "NoSchedule"),))
     assert one(seen) == ["no plugin pod: taint team=x:NoSchedule is not tolerated (declare it in the pool)"]
+
+
+@pytest.mark.parametrize("base", ["existing-plugin", "existing-operator"])
+def test_a_taint_that_nobody_declared_keeps_teams_off(base: str) -> None:
+    """Plugin pods that run already stay, and the operator's tolerate nvidia.com/gpu by its chart."""
+    plan = plan_of(base)
+    seen = node(arrived(plan), taints=(("nvidia.com/gpu", "yes", "NoSchedule"),))
+    says = (
+        "taint nvidia.com/gpu=yes:NoSchedule is not declared: pods that follow the plan stay off the node; declare it"
+        " in the pool, or remove it (kubectl taint nodes n1 nvidia.com/gpu:NoSchedule-)"
+    )
+    assert one(seen, plan) == [says]
+
+
+@pytest.mark.parametrize(
+    "taint", [("soft", "", "PreferNoSchedule"), ("node.kubernetes.io/disk-pressure", "", "NoSchedule")]
+)
+def test_taints_that_are_no_difference(taint: tuple[str, str, str]) -> None:
+    assert compare(plan_of(), node(arrived(plan_of()), taints=(taint,))).agrees
+
+
+def test_a_cordoned_node_agrees_and_says_so() -> None:
+    seen = node(arrived(plan_of()), taints=(("node.kubernetes.io/unschedulable", "", "NoSchedule"),))
+    status = compare(plan_of(), seen)
+    assert status.agrees
+    assert "n1: cordoned: no new pods get onto it until `kubectl uncordon n1`" in render(status)
+    assert status.as_dict()["nodes"][0]["notes"] == ("cordoned: no new pods get onto it until `kubectl uncordon n1`",)
+
+
+@pytest.mark.parametrize("base", ["existing-plugin", "existing-operator"])
+def test_a_configuration_that_is_gone(base: str) -> None:
+    plan = plan_of(base)
+    found = one(replace(arrived(plan), config_maps=frozenset()), plan)
+    assert len(found) == 1
+    assert found[0].startswith(f"ConfigMap {compare(plan, arrived(plan)).nodes[0].plugin_pod.partition('/')[0]}/")  # type: ignore[union-attr]
+    assert config_of(plan) in found[0]
+    assert "`pulumi up --refresh` puts it back" in found[0]
+
+
+def test_a_configuration_that_nothing_has_read_yet_is_not_gone() -> None:
+    """Before `pulumi up`, the declared one does not exist, and the pods say so already."""
+    seen = pod(replace(arrived(plan_of()), config_maps=frozenset({("gpu-plugin", "old")})), config_maps=("old",))
+    assert [c for c in one(seen) if "gone" in c] == []
+
+
+def test_configurations_that_the_user_may_not_list_are_not_judged() -> None:
+    assert compare(plan_of(), replace(arrived(plan_of()), config_maps=None)).agrees
 
 
 @pytest.mark.parametrize(

@@ -259,8 +259,8 @@ def test_a_context_that_is_not_there() -> None:
 
 
 class _Api:
-    def __init__(self, error: Exception | None) -> None:
-        self.error = error
+    def __init__(self, error: Exception | None, about_maps: Exception | None = None) -> None:
+        self.error, self.about_maps = error, about_maps
 
     def list_node(self, **_: Any) -> Any:
         if self.error:
@@ -273,13 +273,21 @@ class _Api:
             ]
         )
 
+    def list_config_map_for_all_namespaces(self, label_selector: str, **_: Any) -> Any:
+        if self.about_maps:
+            raise self.about_maps
+        assert label_selector == "gpufleet.dev/route"
+        return client.V1ConfigMapList(
+            items=[client.V1ConfigMap(metadata=client.V1ObjectMeta(namespace="gpu-plugin", name="gpufleet-a-1"))]
+        )
+
     def list_pod_for_all_namespaces(self, **_: Any) -> Any:
         return client.V1PodList(items=[a_pod(container("main", "x")), a_pod(container("nvidia-device-plugin"))])
 
 
-def _cluster(error: Exception | None = None) -> Cluster:
+def _cluster(error: Exception | None = None, about_maps: Exception | None = None) -> Cluster:
     cluster = object.__new__(Cluster)
-    cluster._api = _Api(error)
+    cluster._api = _Api(error, about_maps)
     return cluster
 
 
@@ -287,6 +295,13 @@ def test_one_reading() -> None:
     seen = _cluster().observe()
     assert list(seen.nodes) == ["n1"]
     assert [p.name for p in seen.pods] == ["p"], "workloads are not plugins"
+    assert seen.config_maps == {("gpu-plugin", "gpufleet-a-1")}
+
+
+def test_a_user_who_may_not_list_config_maps() -> None:
+    assert _cluster(about_maps=ApiException(status=403)).observe().config_maps is None
+    with pytest.raises(ObservationError, match="500"):
+        _cluster(about_maps=ApiException(status=500)).observe()
 
 
 @pytest.mark.parametrize(
