@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from infra.bench.plan import WORKLOADS
+from infra.bench.plan import OTHER_WORKLOADS, WORKLOADS
 
 
 def is_line(row: Any) -> bool:
@@ -18,7 +18,11 @@ def is_line(row: Any) -> bool:
     if row["kind"] == "point":
         return _is_known(row.get("workload")) and _is_point(row)
     if row["kind"] == "group":
-        return _is_known(row.get("workload")) and _is_group(row)
+        return (_is_known(row.get("workload")) or row.get("workload") in OTHER_WORKLOADS) and _is_group(row)
+    if row["kind"] == "beside":
+        return _is_known(row.get("workload")) and _is_known(row.get("neighbour")) and _is_beside(row)
+    if row["kind"] == "memory":
+        return _is_memory(row)
     return row["kind"] != "failed" or all(name in row for name in ("workload", "method", "reason"))
 
 
@@ -47,6 +51,41 @@ def _is_group(row: Mapping[str, Any]) -> bool:
         and isinstance(sizes, dict)
         and all(_is_number(value) for value in sizes.values())
         and (memory is None or _is_number(memory))
+    )
+
+
+def _is_beside(row: Mapping[str, Any]) -> bool:
+    each, without = row.get("neighbours_beside"), row.get("neighbours_without")
+    return (
+        isinstance(each, list)
+        and isinstance(without, list)
+        and row.get("n") == len(each) + 1 == len(without) + 1
+        and all(_is_process(one) for one in (row.get("alone"), row.get("beside"), *each, *without))
+        and isinstance(row.get("unit"), str)
+        and all(isinstance(row.get(name), str) for name in ("backend", "method"))
+    )
+
+
+def _is_process(one: Any) -> bool:
+    return (
+        isinstance(one, dict)
+        and _is_number(one.get("rate"))
+        and all(name in one and (one[name] is None or _is_number(one[name])) for name in ("p50_ms", "p99_ms"))
+        and isinstance(one.get("samples"), int)
+    )
+
+
+def _is_memory(row: Mapping[str, Any]) -> bool:
+    lists = [row.get(name) for name in ("total_mib", "free_mib", "taken_mib", "steps", "refused")]
+    extra = [row["asking_more"]] if "asking_more" in row else []
+    return (
+        all(isinstance(values, list) and len(values) == row.get("n") for values in lists)
+        and all(_is_number(value) for values in lists[:4] for value in values or ())
+        and all(isinstance(row.get(name), what) for name, what in (("method", str), ("multiprocessors", int)))
+        and all(isinstance(one, dict) and isinstance(one.get("started"), bool) for one in (row.get("one_more"), *extra))
+        and all(("taken_mib" if one["started"] else "reason") in one for one in (row["one_more"], *extra))
+        and all("asked_mib" in one for one in extra)
+        and bool(lists[0])
     )
 
 

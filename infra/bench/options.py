@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from infra.bench import plot, report
+from infra.bench import beside, memory, plot, report
 from infra.bench.lines import is_line
 from infra.bench.plan import COMMAND, METHODS, MIG, OTHER_WORKLOADS, TIME_SLICES, TIME_SLICING, WORKLOADS, Run
 from infra.bench.runner import Bench
@@ -208,7 +208,8 @@ def execute(args: argparse.Namespace, out: IO[str] | None = None) -> int:
 
 def _report(rows: list[dict[str, Any]], path: Path | None, out: IO[str]) -> int:
     series = collect(rows)
-    print(report.table(series, rows), file=out)
+    parts = (report.table(series, rows), beside.text(beside.collect(rows)), memory.text(rows))
+    print("\n".join(part for part in parts if part), file=out)
     return 0 if path is None else picture(series, path, report.title(rows))
 
 

@@ -1,15 +1,18 @@
 """A bench's lines as rows of a catalogue table, and back. Pure functions.
 
-Two tables: ``*_runs`` (GPU, driver and machine of one run) and ``*_series`` (points of one workload, backend and
-method). A run begins at each ``conditions`` line.
+Tables: ``*_runs`` (GPU, driver and machine of one run), ``*_series`` (points of one workload, backend and method),
+and where they were measured ``*_neighbours`` and ``*_memory``. A run begins at each ``conditions`` line.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from infra.bench import beside, memory
+from infra.bench.beside import short as _short
 from infra.bench.queue_model import QueueModel
 from infra.bench.series import Measured, Series, collect
 
@@ -18,25 +21,28 @@ _WIDTH = 118
 
 
 def to_tables(lines: Iterable[Mapping[str, Any]], name: str, gpu: str) -> dict[str, list[Row]]:
-    """Tables ``NAME_runs`` and ``NAME_series``; ``gpu`` is the catalogue's id of the GPU model."""
+    """Tables ``NAME_runs``, ``NAME_series`` and so on, empty ones left out; ``gpu``: the catalogue's id of a model."""
     runs: list[list[Mapping[str, Any]]] = []
     for line in lines:
         if line["kind"] == "conditions":
             runs.append([])
         if runs:
             runs[-1].append(line)
-    run_rows, series_rows = [], []
+    tables: dict[str, list[Row]] = {f"{name}_{part}": [] for part in ("runs", "series", "neighbours", "memory")}
     for number, run in enumerate(runs, 1):
         run_id = f"{name}-{number}"
-        series = collect(run)
-        run_rows.append(_run_row(run_id, gpu, run[0], series))
-        series_rows += [_series_row(run_id, one, str(run[0].get("date", "unknown")), f"{name}_runs") for one in series]
-    return {f"{name}_runs": run_rows, f"{name}_series": series_rows}
+        origin = str(run[0].get("date", "unknown")), f"{name}_runs"
+        tables[f"{name}_runs"].append(_run_row(run_id, gpu, run))
+        tables[f"{name}_series"] += [_series_row(run_id, one, *origin) for one in collect(run)]
+        tables[f"{name}_neighbours"] += [beside.row(run_id, one, *origin) for one in beside.collect(run)]
+        tables[f"{name}_memory"] += [memory.row(run_id, line, *origin) for line in run if line["kind"] == "memory"]
+    return {key: rows for key, rows in tables.items() if rows}
 
 
-def _run_row(run_id: str, gpu: str, conditions: Mapping[str, Any], series: list[Series]) -> Row:
+def _run_row(run_id: str, gpu: str, run: list[Mapping[str, Any]]) -> Row:
+    conditions = run[0]
     state = conditions.get("gpu_state", {})
-    torch = next((one.device["torch"] for one in series if "torch" in one.device), None)
+    torch = next((line["device"]["torch"] for line in run if "torch" in line.get("device", {})), None)
     kernel = ".".join(str(conditions.get("kernel", "unknown")).split("-")[0].split(".")[:2])
     row = {
         "id": run_id,
@@ -96,11 +102,6 @@ def _point(p: Measured) -> Row:
     }
 
 
-def _short(value: float | None) -> float | None:
-    """Four significant digits: finer than any spread."""
-    return None if value is None else float(f"{value:.4g}")
-
-
 def as_yaml(tables: Mapping[str, list[Row]]) -> str:
     """The tables as YAML: one line per field, a point on one or two lines."""
     lines = []
@@ -124,10 +125,17 @@ def _flow(value: Any) -> str:
 
 
 def _wrap(line: str) -> list[str]:
-    before, mark, after = line.partition(", totals: ")
-    if len(line) <= _WIDTH or not mark:
+    """The line of a point is divided before lists of repetitions where it is too long."""
+    if len(line) <= _WIDTH or not line.startswith("      - {"):
         return [line]
-    return [f"{before},", f"         totals: {after}"]
+    lines: list[str] = []
+    for part in re.split(r", (?=\w+: \[)", line):
+        if lines and len(f"{lines[-1]}, {part}") > _WIDTH:
+            lines[-1] += ","
+            lines.append(f"         {part}")
+        else:
+            lines = [*lines[:-1], f"{lines[-1]}, {part}"] if lines else [part]
+    return lines
 
 
 def from_row(row: Mapping[str, Any]) -> Series:
