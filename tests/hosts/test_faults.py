@@ -243,15 +243,17 @@ def test_a_runtime_that_the_cri_does_not_list_is_drift(fleet: Fleet) -> None:
 
 
 def test_units_that_wait_for_each_other_at_boot(fleet: Fleet) -> None:
-    """The real systemd of the host says so: containerd after the CDI units, which somebody ordered after the target."""
+    """containerd after the CDI unit, which somebody ordered after the target: systemd names what it gives up."""
     name = fleet.names["empty-containerd"]
-    folder = "/etc/systemd/system/nvidia-cdi-refresh.path.d"
-    order = "[Unit]\nAfter=multi-user.target\n"
-    fleet.twin.run(name, f"mkdir -p {folder} && printf '{order}' > {folder}/own.conf && systemctl daemon-reload")
+    orders = {"nvidia-cdi-refresh.path": "multi-user.target", "containerd.service": "nvidia-cdi-refresh.path"}
+    files = {f"/etc/systemd/system/{unit}.d/own.conf": after for unit, after in orders.items()}
+    for file, after in files.items():
+        fleet.twin.run(name, f"install -D /dev/null {file} && printf '[Unit]\nAfter={after}\n' > {file}")
+    fleet.twin.run(name, "systemctl daemon-reload")
     try:
         done = play("verify", inventory(fleet.twin), limit=[name])
     finally:
-        fleet.twin.run(name, f"rm -r {folder} && systemctl daemon-reload")
+        fleet.twin.run(name, f"rm {' '.join(files)}; systemctl daemon-reload")
     assert "GF790" in done.failures(name) and "nvidia-cdi-refresh.path" in done.failures(name)
     assert done.changed(name) == []
     assert play("verify", inventory(fleet.twin), limit=[name]).rc == 0
