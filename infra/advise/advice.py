@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from infra.advise.against import MOST_TRAINING_PODS
 from infra.advise.fragment import fragment
 from infra.advise.interpolate import Expected
+from infra.advise.isolation import Company, Neighbour, neighbours
 from infra.advise.measurements import Measurement
 from infra.advise.request import MigFit, Option, Request, facts
 from infra.advise.tree import Leaf, Step, decide
@@ -21,6 +22,7 @@ METHODS = ("timeSlicing", "mps", "mig", "hami", "none")
 class Advice:
     """``pods_per_gpu`` and ``gpus`` for the users asked for. ``expected`` is None where nothing was measured, and
     ``basis`` says in either case what the advice rests on. ``cost_per_pod`` is per hour, in the price's currency.
+    ``neighbours``: what pods of other classes on the same GPU were measured to do to a request with a bound.
     """
 
     method: str
@@ -35,10 +37,14 @@ class Advice:
     notes: list[str]
     fragment: str
     cost_per_pod: float | None = None
+    neighbours: list[Neighbour] = field(default_factory=list)
 
 
-def advise(request: Request, found: Sequence[Measurement]) -> Advice:
-    """Decide. ``found``: the measurements to argue from. Raises ValueError with every problem of the request."""
+def advise(request: Request, found: Sequence[Measurement], companies: Sequence[Company] = ()) -> Advice:
+    """Decide. ``found`` and ``companies``: the measurements of pods alike and of other classes to argue from.
+
+    Raises ValueError with every problem of the request.
+    """
     known = facts(request, request.profile if request.profile is not None else found)
     leaf, steps = decide(known)
     by_method = {"timeSlicing": known.time_slicing, "mps": known.mps}
@@ -51,6 +57,8 @@ def advise(request: Request, found: Sequence[Measurement]) -> Advice:
 
         pods = min(pods, MOST_SPLITS)
     expected, basis = _basis(request, leaf, chosen, known.time_slicing)
+    shared = request.bound is not None and leaf.method in ("timeSlicing", "mps")
+    beside, measured = neighbours(request, companies, leaf.method) if shared else ([], "")
     return Advice(
         method=leaf.method,
         because=leaf.because,
@@ -61,8 +69,12 @@ def advise(request: Request, found: Sequence[Measurement]) -> Advice:
         basis=basis,
         steps=steps,
         not_others={m: _why_not(request, m, leaf, by_method.get(m), known.mig) for m in METHODS if m != leaf.method},
-        notes=_notes(request, leaf, pods, expected, known.mig),
-        fragment=fragment(known, leaf.method, pods),
+        notes=[
+            *_notes(request, leaf, pods, expected, known.mig),
+            *([_beside_note(request, leaf, beside, measured)] if shared else []),
+        ],
+        fragment=fragment(known, leaf.method, pods, apart=bool(beside)),
+        neighbours=beside,
         cost_per_pod=None if request.price is None else request.price / pods,
     )
 
@@ -137,3 +149,27 @@ def _notes(request: Request, leaf: Leaf, pods: int, e: Expected | None, mig: Mig
     if leaf.method in ("timeSlicing", "mps") and pods * request.memory_gib * 1024 > 0.9 * (request.gpu.memory_mib or 0):
         notes.append("more than 90 % of the GPU's memory is promised")
     return notes
+
+
+def _beside_note(request: Request, leaf: Leaf, beside: Sequence[Neighbour], measured: str) -> str:
+    """What pods of other classes on the same GPU do to the bound, and what follows from it."""
+    if not beside:
+        return (
+            f"pods of other classes beside these under {leaf.method} were not measured: give these a pool of their own"
+        )
+    broken: dict[str, str] = {}
+    for one in beside:
+        if not one.keeps:
+            p99 = "" if one.p99_ms is None else f" p99 {one.p99_ms:.4g} ms,"
+            broken.setdefault(one.workload, f"{one.others} x {one.workload}:{p99} {one.share:.0%} of its rate")
+    if broken:
+        return (
+            f"a pod of another class on the same GPU breaks the {request.bound} ({'; '.join(broken.values())}; "
+            f"measured: {measured}): give these pods a profile and a pool of their own"
+        )
+    most = max(one.others for one in beside)
+    kinds = ", ".join(dict.fromkeys(one.workload for one in beside))
+    return (
+        f"up to {most} pods of {kinds} beside one of these kept the {request.bound} (measured: {measured}); beside "
+        "others or more of them it is not known, so a pool of their own is the safe choice"
+    )

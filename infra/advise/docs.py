@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 from infra.advise.interpolate import leave_one_out
+from infra.advise.isolation import companies, memory_rows
 from infra.advise.measurements import Measurement, best, measurements
 from infra.advise.tree import drawing
 from infra.bench.plan import COPY, INFERENCE, MPS, MPS_UNLIMITED, NOTEBOOK, TIME_SLICING, TRAINING
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
+_METHODS = {TIME_SLICING: "time-slicing", MPS: "MPS, limits 1/n", MPS_UNLIMITED: "MPS without limits"}
 _SATURATING = (TRAINING, COPY)
 _HEAD = (
     "| processes | all together, one alone = 1 | slowest process, alone = 1 | times n | p50 ms | p99 ms | spread |\n"
@@ -83,7 +86,6 @@ def small_inference() -> str:
 def common_rule() -> str:
     """Change of the total against one process alone, at the numbers of the common rule."""
     counts = (2, 4, 6, 8)
-    names = {TIME_SLICING: "time-slicing", MPS: "MPS, limits 1/n", MPS_UNLIMITED: "MPS without limits"}
     lines = ["| class | method | 2 | 4 | 6 | 8 |", "| --- | --- | --- | --- | --- | --- |"]
     lines.append("| the common rule | any | -10 % | -25 % | -40 % | -60 % |")
     for workload in (TRAINING, INFERENCE, NOTEBOOK, COPY):
@@ -92,7 +94,7 @@ def common_rule() -> str:
             if series.workload == workload and series.alone and len(series.points) > 2:
                 totals = {p.n: f"{p.total / series.alone - 1:+.0%}".replace("%", " %") for p in series.points}
                 cells = " | ".join(totals.get(n, "") for n in counts)
-                lines.append(f"| {workload} | {names[series.method]} | {cells} |")
+                lines.append(f"| {workload} | {_METHODS[series.method]} | {cells} |")
     return "\n".join(lines)
 
 
@@ -112,9 +114,40 @@ def leave_one_out_table() -> str:
     return "\n".join(lines)
 
 
+def beside_table() -> str:
+    """One process beside neighbours of another class."""
+    lines = ["| neighbours | method | backend | keeps | p99 alone, ms | p99, ms (each repetition) | neighbours keep |"]
+    lines.append("| --- | --- | --- | --- | --- | --- | --- |")
+    for one in (company.series for company in companies()):
+        for p in one.points:
+            shares = f"{p.share:.0%} ({min(p.shares):.0%} to {max(p.shares):.0%})"
+            p99 = ", ".join(f"{value:.4g}" for value in sorted(p.p99s_ms))
+            alone = "-" if p.p99_alone_ms is None else f"{p.p99_alone_ms:.3g}"
+            others = f"{p.kept_by_neighbours:.0%} ({min(p.neighbours):.0%} to {max(p.neighbours):.0%})"
+            names = (f"{p.n - 1} x {one.neighbour}", _METHODS[one.method], one.backend)
+            lines.append(f"| {' | '.join((*names, shares, alone, p99, others))} |")
+    return "\n".join(lines)
+
+
+def memory_table() -> str:
+    """What processes are shown and can take, in MiB."""
+    head = ("processes", "method", "limit", "contexts together", "shown: total", "shown: free", "SMs", "taken in turn")
+    lines = [f"| {' | '.join(head)} | one more process then |", "|" + " --- |" * (len(head) + 1)]
+    for row in memory_rows():
+        taken = ", ".join(f"{v} x {k}" if v > 1 else str(k) for k, v in Counter(row["taken_mib"]).items())
+        more = row["one_more"]
+        cells = (
+            row["n"], _METHODS[row["method"]], row.get("limit_mib", "-"), row["contexts_mib"], row["total_mib"][0],
+            row["free_mib"][0], row["multiprocessors"], taken, "starts" if more["started"] else "cannot start",
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
 #: page -> block -> what it holds
 BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
     "decision-tree.md": {"tree": drawing},
+    "sharing-methods.md": {"memory": memory_table},
     "replicas.md": {
         "rule": common_rule,
         "saturating": saturating,
@@ -123,6 +156,7 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
         INFERENCE: partial(workload_tables, INFERENCE),
         NOTEBOOK: partial(workload_tables, NOTEBOOK),
         COPY: partial(workload_tables, COPY),
+        "neighbours": beside_table,
         "leave-one-out": leave_one_out_table,
     },
 }

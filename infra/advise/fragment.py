@@ -29,8 +29,9 @@ def settings(facts: Facts, method: str, pods: int) -> dict[str, str | int | floa
     return {"strategy": "none"}
 
 
-def fragment(facts: Facts, method: str, pods: int) -> str:
-    """YAML for ``gpufleet:sharing`` and the line that a pool takes it by."""
+def fragment(facts: Facts, method: str, pods: int, *, apart: bool = False) -> str:
+    """YAML for ``gpufleet:sharing`` and the line that a pool takes it by. ``apart``: other classes stay out of it."""
     name = profile_name(facts.request.workload, facts.request.environment)
     values = ", ".join(f"{key}: {value}" for key, value in settings(facts, method, pods).items())
-    return f"gpufleet:sharing:\n  {name}: {{{values}}}\n# in the pool:\n#   sharing: {name}\n"
+    pool = f"in a pool for {facts.request.workload} alone" if apart else "in the pool"
+    return f"gpufleet:sharing:\n  {name}: {{{values}}}\n# {pool}:\n#   sharing: {name}\n"

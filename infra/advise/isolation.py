@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from infra.advise.request import Request
-from infra.bench.beside import BesideSeries, collect, from_row
+from infra.bench.beside import Beside, BesideSeries, collect, from_row
 from infra.bench.plan import TIME_SLICING
 from infra.catalog import tables
 
@@ -32,14 +32,16 @@ class Company:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What ``others`` pods of class ``workload`` on the same GPU leave of one pod. Times in ms; p99 of the worst
-    repetition; ``share`` of the rate without them. ``keeps``: whether the request's bound still holds."""
+    """What ``others`` pods of class ``workload`` on the same GPU leave of one pod. Times in ms, medians over the
+    repetitions, and the worst of them; ``share`` of the rate without them; ``spread`` of the rates over the
+    repetitions. ``keeps``: whether the request's bound still holds."""
 
     workload: str
     others: int
     share: float
     p99_alone_ms: float | None
     p99_ms: float | None
+    p99_worst_ms: float | None
     spread: float
     keeps: bool
 
@@ -85,12 +87,12 @@ def neighbours(request: Request, found: Sequence[Company], method: str) -> tuple
     return result, "; ".join(dict.fromkeys(one.conditions for one in chosen.values()))
 
 
-def _neighbour(request: Request, workload: str, point: Any) -> Neighbour:
+def _neighbour(request: Request, workload: str, point: Beside) -> Neighbour:
     late = request.latency_ms is not None and (point.p99_ms is None or point.p99_ms > request.latency_ms)
     slow = request.slowdown is not None and point.share * request.slowdown < 1
-    return Neighbour(
-        workload, point.n - 1, point.share, point.p99_alone_ms, point.p99_ms, point.spread, not (late or slow)
-    )
+    worst = max(point.p99s_ms, default=None)
+    p99 = (point.p99_alone_ms, point.p99_ms, worst)
+    return Neighbour(workload, point.n - 1, point.share, *p99, point.spread, not (late or slow))
 
 
 def memory_rows(method: str | None = None) -> list[dict[str, Any]]:

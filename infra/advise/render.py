@@ -7,6 +7,7 @@ from typing import Any
 
 from infra.advise.advice import Advice
 from infra.advise.interpolate import Expected
+from infra.advise.isolation import Neighbour
 from infra.advise.request import Request
 
 
@@ -29,6 +30,7 @@ def as_dict(request: Request, advice: Advice) -> dict[str, Any]:
         "steps": [dataclasses.asdict(step) for step in advice.steps],
         "notOthers": advice.not_others,
         "notes": advice.notes,
+        "neighbours": [_neighbour(one) for one in advice.neighbours],
         "costPerPodHour": advice.cost_per_pod,
         "fragment": advice.fragment,
     }
@@ -42,6 +44,28 @@ def _expected(e: Expected | None) -> dict[str, Any] | None:
         "slowdown": e.slowdown, "p50Ms": e.p50_ms, "p99Ms": e.p99_ms, "spread": e.spread,
         "measured": e.between is None,
     }  # fmt: skip
+
+
+def _neighbour(one: Neighbour) -> dict[str, Any]:
+    return {
+        "workload": one.workload, "others": one.others, "share": one.share, "p99Ms": one.p99_ms,
+        "p99WorstMs": one.p99_worst_ms, "p99AloneMs": one.p99_alone_ms, "spread": one.spread, "keeps": one.keeps,
+    }  # fmt: skip
+
+
+def _beside(found: list[Neighbour]) -> list[str]:
+    """One line per class beside which the workload was measured."""
+    lines = []
+    for workload in dict.fromkeys(one.workload for one in found):
+        points = [
+            f"{one.others}: {one.share:.0%} of its rate"
+            + ("" if one.p99_ms is None else f", p99 {one.p99_ms:.4g} ms (at worst {one.p99_worst_ms:.4g})")
+            + ("" if one.keeps else ", breaks the bound")
+            for one in found
+            if one.workload == workload
+        ]
+        lines.append(f"  beside {workload}, {'; '.join(points)}")
+    return lines
 
 
 def as_text(request: Request, advice: Advice) -> str:
@@ -63,6 +87,8 @@ def as_text(request: Request, advice: Advice) -> str:
         lines.append(f"  cost per pod and hour: {advice.cost_per_pod:.4g}, with every GPU full")
     lines.append(f"  rests on: {advice.basis}")
     lines += [f"  note: {note}" for note in advice.notes]
+    if advice.neighbours:
+        lines += ["", "one such pod with pods of another class on its GPU:", *_beside(advice.neighbours)]
     lines += ["", "why:"] + [f"  {step.question} {'yes' if step.answer else 'no'}" for step in advice.steps]
     lines += ["", "why not:"] + [f"  {method}: {reason}" for method, reason in advice.not_others.items()]
     return "\n".join([*lines, "", advice.fragment.rstrip()])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.advise.advice import advise
+from infra.advise.isolation import companies, own_companies
 from infra.advise.measurements import Measurement, measurements, own_measurements
 from infra.advise.render import as_dict, as_text
 from infra.advise.request import CLASSES, ENVIRONMENTS, ISOLATIONS, Request, bad_values, problems
@@ -39,7 +40,8 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """0: advice printed; 1: the request cannot be answered; 2: wrong use."""
     try:
-        profile = _profile(args)
+        lines = None if args.profile is None else _lines(args.profile)
+        profile = None if lines is None else _profile(args, lines)
         request = _request(args, profile)
     except OSError as error:
         return _fail([f"{error.filename}: {error.strerror}"], 2)
@@ -48,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     wrong = problems(request)
     if wrong:
         return _fail(wrong, 2 if bad_values(request) else 1)
-    advice = advise(request, measurements())
+    beside = companies() if lines is None else own_companies(lines, request.gpu.id)
+    advice = advise(request, measurements(), beside)
     print(json.dumps(as_dict(request, advice), indent=2) if args.json else as_text(request, advice))
     return 0
 
@@ -59,12 +62,13 @@ def _fail(problems: list[str], code: int) -> int:
     return code
 
 
-def _profile(args: argparse.Namespace) -> tuple[Measurement, ...] | None:
-    if args.profile is None:
-        return None
+def _lines(path: Path) -> list[dict[str, Any]]:
     from infra.bench.options import read_lines
 
-    lines = read_lines([args.profile])
+    return read_lines([path])
+
+
+def _profile(args: argparse.Namespace, lines: list[dict[str, Any]]) -> tuple[Measurement, ...]:
     model = _model(args.gpu) if args.gpu else None
     found = own_measurements(lines, model.id if model else None)
     if not found:

@@ -162,8 +162,18 @@ def _check_memory(facts: Facts, spec: Spec, profile: Profile, path: str) -> list
             promised=f"{promised:g}",
             memory=f"{scaled:g}",
             fit=str(int(scaled // profile.memory_per_pod_gib)),
+            measured=_measured_memory(spec),
         )
     ]
+
+
+def _measured_memory(spec: Spec) -> str:
+    """What becomes of memory promised twice: as measured for time-slicing, of a GPU or inside an instance."""
+    if isinstance(spec, TimeSlicing | Mig):
+        from infra.advise.isolation import unbounded_memory  # measurements are read only where something may be said
+
+        return unbounded_memory()
+    return "A pod that asks for more than is left is refused it."
 
 
 def _most_for_one(spec: Spec, device: float, profile: Profile) -> tuple[float | None, str, str]:

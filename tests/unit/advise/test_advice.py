@@ -16,9 +16,11 @@ from infra.advise import docs
 from infra.advise.advice import METHODS, Advice, advise
 from infra.advise.against import objections
 from infra.advise.fragment import settings
+from infra.advise.isolation import companies
 from infra.advise.measurements import measurements, select
 from infra.advise.request import CLASSES, ENVIRONMENTS, ISOLATIONS, Request, facts, mig_fit, problems
 from infra.advise.tree import Leaf, Question, nodes
+from infra.bench.beside import Beside
 from infra.catalog import gpu_model
 from infra.cli.main import main
 from infra.config.sharing import SharingProfile
@@ -73,6 +75,53 @@ def test_a_latency_bound_that_time_slicing_breaks_leads_to_mps() -> None:
     assert found.expected is not None and found.expected.p99_ms is not None and found.expected.p99_ms <= 6
     assert found.expected.total == measured("inference", "mps", found.expected.n)["total"]
     assert "pods per GPU" in found.not_others["timeSlicing"]
+
+
+def inference_beside(method: str, neighbour: str, n: int) -> Beside:
+    """The catalogue's point of inference beside another class, measured with PyTorch."""
+    (found,) = [
+        p
+        for one in companies()
+        for p in one.series.points
+        if (one.series.method, one.series.neighbour, one.series.backend, p.n) == (method, neighbour, "torch", n)
+    ]
+    return found
+
+
+def ask_with_neighbours(**more: Any) -> Advice:
+    return advise(request(**more), measurements(), companies())
+
+
+def test_a_bound_that_a_neighbour_breaks_asks_for_a_pool_of_its_own() -> None:
+    found = ask_with_neighbours(users=2, slowdown=1.5, gpu="H200")
+    assert found.method == "timeSlicing"
+    said = {(one.workload, one.others): one for one in found.neighbours}
+    assert set(said) == {(w, k) for w in ("training", "notebook", "copy") for k in (1, 3)}
+    for (workload, others), one in said.items():
+        point = inference_beside("timeSlicing", workload, others + 1)
+        assert (one.share, one.p99_ms) == (point.share, point.p99_ms)
+        assert one.keeps == (point.share >= 1 / 1.5)
+    assert not said["training", 1].keeps and not said["copy", 3].keeps
+    note = found.notes[-1]
+    assert "breaks the slowdown of at most 1.5" in note and "1 x training: p99 7.949 ms, 48% of its rate" in note
+    assert "a profile and a pool of their own" in note and "H200, driver" in note
+    assert "# in a pool for inference alone:" in found.fragment
+
+
+def test_a_bound_that_the_measured_neighbours_keep_promises_nothing_beyond_them() -> None:
+    found = ask_with_neighbours(users=4, latency_ms=8)
+    assert found.method == "mps" and all(one.keeps for one in found.neighbours)
+    assert found.notes[-1].startswith("up to 3 pods of training, notebook, copy beside one of these kept the p99")
+    assert "it is not known" in found.notes[-1]
+
+
+def test_neighbours_are_named_only_where_a_bound_and_sharing_make_them_matter() -> None:
+    assert ask_with_neighbours(users=4).neighbours == []
+    assert ask_with_neighbours(users=4, latency_ms=0.5).neighbours == []  # whole GPUs
+    found = advise(request("notebook", slowdown=3.0), measurements(), companies())
+    assert found.neighbours == [] and "were not measured: give these a pool of their own" in found.notes[-1]
+    other = advise(request(users=4, latency_ms=8, gpu="H200"), measurements(), ())
+    assert "were not measured" in other.notes[-1]
 
 
 def test_a_bound_that_nothing_keeps_gives_whole_gpus() -> None:
