@@ -24,10 +24,13 @@ def refuse(code: str, why: str, hint: str = "", **context: Any) -> PydanticCusto
 
 
 def matches(pattern: str, why: str, hint: str) -> AfterValidator:
-    """A validator for text of a fixed form; compiled at its first use, since most commands use few of the forms."""
+    r"""A validator for text of a fixed form; compiled at its first use, since most commands use few of the forms.
+
+    `\w` and `\d` are those of ASCII.
+    """
 
     def check(value: str) -> str:
-        if not re.fullmatch(pattern, value):
+        if not re.fullmatch(pattern, value, re.ASCII):
             raise refuse("GF106", why, hint)
         return value
 
@@ -75,6 +78,28 @@ LabelValue = Annotated[
         "Shorten it or replace the other characters.",
     ),
 ]
+TagName = Annotated[
+    str,
+    Field(max_length=512),
+    matches(
+        r"[^<>%&\\?/]+",
+        "Names of Azure tags have no '<', '>', '%', '&', '\\', '?' or '/', and are not empty.",
+        "Replace these characters.",
+    ),
+]
+
+
+def _tags(value: dict[str, str]) -> dict[str, str]:
+    seen: dict[str, str] = {}
+    for name in value:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise refuse("GF110", "To Azure, upper and lower case are the same.", "Keep one.", keys=f"{other}, {name}")
+    return value
+
+
+#: Azure's limits (Azure documentation: tag-resources): 50 tags per resource, names of 512 and values of 256 characters.
+Tags = Annotated[dict[TagName, Annotated[str, Field(max_length=256)]], Field(max_length=50), AfterValidator(_tags)]
 KubernetesVersion = Annotated[
     str,
     matches(

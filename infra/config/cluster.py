@@ -7,13 +7,23 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from infra.config.base import AsTuple, DnsLabel, KubernetesVersion, Model, matches, refuse
+from infra.config.base import AsTuple, DnsLabel, KubernetesVersion, Model, Tags, matches, refuse
 
-AzureName = Annotated[
+#: Azure's resource name rules: managedClusters, resourceGroups.
+ClusterName = Annotated[
     str,
     matches(
-        r"[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?",
-        "Azure names here are letters, digits, '-', '_' and '.', at most 63 characters.",
+        r"[A-Za-z0-9]([-\w]{0,61}[A-Za-z0-9])?",
+        "AKS cluster names are letters, digits, '-' and '_', at most 63, with a letter or digit at both ends.",
+        "Write a name such as `vision-dev`.",
+    ),
+]
+ResourceGroupName = Annotated[
+    str,
+    matches(
+        r"(?u:[-\w.()]{0,89}[-\w()])",
+        "Resource group names are letters, digits, '-', '_', '.' and parentheses, at most 90 characters, without '.' at"
+        " the end.",
         "Write a name such as `vision-dev`.",
     ),
 ]
@@ -21,6 +31,18 @@ AzureName = Annotated[
 Environment = Literal["dev", "staging", "production"]
 #: What the SDK gives a network profile for services and pods; the service refuses networks that overlap them.
 TAKEN_RANGES = ("10.0.0.0/16", "10.244.0.0/16")
+#: Ranges that Azure takes for no network (virtual network FAQ), and AKS for none of a cluster (AKS documentation).
+REFUSED_RANGES = (
+    "127.0.0.0/8",
+    "168.63.129.16/32",
+    "169.254.0.0/16",
+    "172.30.0.0/15",
+    "192.0.2.0/24",
+    "224.0.0.0/4",
+    "255.255.255.255/32",
+)
+#: Azure takes no smaller subnet (virtual network FAQ); five addresses of each are its own.
+LONGEST_PREFIX = 29
 
 
 def _range(text: str) -> str:
@@ -77,7 +99,7 @@ class SystemPool(Model):
 class ResourceGroup(Model):
     """The resource group, made by the stack unless `existing`."""
 
-    name: AzureName
+    name: ResourceGroupName
     existing: bool = False
 
 
@@ -90,7 +112,7 @@ class Network(Model):
         Annotated[
             str,
             matches(
-                r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+/subnets/[^/]+",
+                r"(?i:/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+/subnets/[^/]+)",
                 "A subnet is named by its full resource id.",
                 "Copy the id that `az network vnet subnet show --query id` prints.",
             ),
@@ -113,6 +135,13 @@ class Network(Model):
             if not IPv4Network(self.subnet_cidr).subnet_of(network):
                 why, hint = "The subnet lies outside of its network.", "Choose a range within vnetCidr."
                 raise refuse("GF110", why, hint, keys="vnetCidr, subnetCidr")
+            if IPv4Network(self.subnet_cidr).prefixlen > LONGEST_PREFIX:
+                why = f"Azure makes no subnet smaller than /{LONGEST_PREFIX}, and keeps five addresses of each."
+                raise refuse("GF110", why, "Choose a range with an address for every node.", keys="subnetCidr")
+            refused = [r for r in REFUSED_RANGES if network.overlaps(IPv4Network(r))]
+            if refused:
+                why = f"Azure and AKS take no network that overlaps {' or '.join(refused)}."
+                raise refuse("GF110", why, "Choose another range, such as 10.40.0.0/16.", keys="vnetCidr, subnetCidr")
             taken = [r for r in TAKEN_RANGES if network.overlaps(IPv4Network(r))]
             if taken:
                 why = f"The cluster's services and pods use {' and '.join(taken)}."
@@ -124,7 +153,7 @@ class AksCluster(Model):
     """An AKS cluster owned by this stack."""
 
     kind: Literal["aks"]
-    name: AzureName
+    name: ClusterName
     location: Annotated[
         str, matches(r"[a-z0-9]+", "Azure regions are lower case without blanks.", "Write a region such as `eastus`.")
     ]
@@ -136,7 +165,7 @@ class AksCluster(Model):
     tier: Literal["Free", "Standard", "Premium"] = "Free"
     environment: Environment | None = None
     protect: bool = False
-    tags: dict[str, str] = Field(default_factory=dict)
+    tags: Tags = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _channel(self) -> AksCluster:

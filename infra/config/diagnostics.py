@@ -17,6 +17,8 @@ from typing import Any
 
 import yaml
 
+from infra.config.credentials import redacted
+
 #: Packages that bring a `codes.yaml`; each owns a range of numbers.
 CODE_TABLES = ("infra.config", "infra.deploy", "infra.lint", "infra.inventory", "infra.advise")
 
@@ -92,7 +94,8 @@ def codes() -> Mapping[str, Code]:
 
 
 def show(value: object) -> str:
-    """A value as one short line of JSON-like text."""
+    """A value as one short line of JSON-like text, without credentials."""
+    value = redacted(value)
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
     text = " ".join(text.split()) if text else '""'
     return text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…"

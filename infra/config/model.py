@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from infra.config.base import AsTuple, Model
+from infra.config.base import AsTuple, Model, refuse
 from infra.config.cluster import AksCluster, Cluster, ExistingCluster
 from infra.config.hosts import Hosts
 from infra.config.pools import AksPool, NodePool, Pool
@@ -14,11 +14,17 @@ from infra.config.sharing import ProfileName, SharingProfile
 from infra.config.software import Route, Team
 
 
+def _reason(text: str) -> str:
+    if not text.strip():
+        raise refuse("GF106", "An acknowledgement says why.", "Write the reason that a reviewer can judge.")
+    return text
+
+
 class _Stack(Model):
     stack: Route
     sharing: dict[ProfileName, SharingProfile] = Field(default_factory=dict)
     teams: Annotated[tuple[Team, ...], AsTuple] = ()
-    acknowledge: dict[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
+    acknowledge: dict[str, Annotated[str, Field(min_length=1), AfterValidator(_reason)]] = Field(default_factory=dict)
 
 
 class AksStack(_Stack):

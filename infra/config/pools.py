@@ -14,6 +14,7 @@ from infra.config.base import (
     LabelValue,
     Model,
     NodeName,
+    Tags,
     matches,
     refuse,
 )
@@ -67,7 +68,7 @@ class AksPool(_Pool):
     autoscale: Autoscale | None = None
     spot: bool = False
     spot_max_price: float | None = None
-    os_sku: Literal["Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux", "AzureLinux3"] = "Ubuntu"
+    os_sku: Literal["Ubuntu", "Ubuntu2204", "AzureLinux", "AzureLinux3"] = "Ubuntu"
     os_disk_size_gb: int | None = Field(default=None, ge=30, le=2048)
     os_disk_type: Literal["Managed", "Ephemeral"] | None = None
     max_pods: int | None = Field(default=None, ge=10, le=250)
@@ -81,7 +82,7 @@ class AksPool(_Pool):
         str,
         matches(_NODES, "This is a number of nodes, or a percentage up to 100.", 'Write "1" or "10%", in quotes.'),
     ] = "1"
-    tags: dict[str, str] = Field(default_factory=dict)
+    tags: Tags = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _size(self) -> AksPool:

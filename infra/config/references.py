@@ -13,6 +13,10 @@ def _items(value: Any) -> list[tuple[int, dict[str, Any]]]:
     return [(i, x) for i, x in enumerate(value) if isinstance(x, dict)] if isinstance(value, list) else []
 
 
+def _entries(path: str, value: Any) -> list[tuple[str, Any]]:
+    return [(f"{path}[{i}]", x) for i, x in enumerate(value)] if isinstance(value, list) else []
+
+
 def _repeated(pairs: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for path, name in pairs:
@@ -49,6 +53,14 @@ def check_references(source: Source) -> list[Diagnostic]:
     ]
     for path, name in _repeated(addresses):
         found.append(diagnostic("GF108", path, value=name, why="Two hosts cannot have one address."))
+    for i, pool in pools:
+        zones = pool.get("zones")
+        for path, name in _repeated(_entries(f"pools[{i}].zones", zones)):
+            found.append(diagnostic("GF108", path, value=name, why="A zone is named once."))
+    images = stack.get("images") if isinstance(stack := data.get("stack"), dict) else None
+    secrets = images.get("pullSecrets") if isinstance(images, dict) else None
+    for path, name in _repeated(_entries("stack.images.pullSecrets", secrets)):
+        found.append(diagnostic("GF108", path, value=name, why="The API server takes each pull secret of a pod once."))
     for key, what in (("name", "Teams are told apart by their names."), ("namespace", "A namespace has one owner.")):
         for path, name in _repeated((f"teams[{i}].{key}", t.get(key)) for i, t in teams):
             found.append(diagnostic("GF108", path, value=name, why=what))
@@ -92,6 +104,15 @@ def check_references(source: Source) -> list[Diagnostic]:
     return [source.locate(d) for d in found]
 
 
+def kubeconfig_in_clear(data: Any) -> bool:
+    """Whether a kubeconfig itself stands where the stack file says where it is."""
+    cluster = data.get("cluster")
+    ref = cluster.get("kubeconfig") if isinstance(cluster, dict) else None
+    if isinstance(ref, str):
+        return "clusters" in ref
+    return isinstance(ref, dict) and not {"clusters", "users"}.isdisjoint(ref)
+
+
 def _secrets(data: Any) -> Iterator[Diagnostic]:
     for section, value in data.items():
         if isinstance(value, SecretText) and section not in SECRET_SECTIONS:
@@ -102,10 +123,13 @@ def _secrets(data: Any) -> Iterator[Diagnostic]:
     given = "kubeconfig" in data
     if given and not isinstance(data["kubeconfig"], SecretText):
         yield diagnostic("GF007", "kubeconfig")
-    if isinstance(ref, str) and "clusters" in ref:
+    if kubeconfig_in_clear(data):
         yield diagnostic("GF007", "cluster.kubeconfig")
     if wanted and not given:
-        why = "`cluster.kubeconfig.secret` says that the kubeconfig is a secret of the stack."
+        why = (
+            "`cluster.kubeconfig.secret` says that the kubeconfig is a secret of the stack;"
+            " `pulumi config set --secret gpufleet:kubeconfig < FILE` makes it one."
+        )
         yield diagnostic("GF102", "kubeconfig", key="gpufleet:kubeconfig", why=why)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from infra.config.base import AsTuple, DnsLabel, Model, matches, refuse
+from infra.config.credentials import in_address
 
 #: Helm and DaemonSet time limits below this break off slow driver builds half-way (case AZ-31).
 MIN_TIMEOUT_SECONDS = 900
@@ -29,6 +30,13 @@ class Images(Model):
     pull_secrets: Annotated[tuple[DnsLabel, ...], AsTuple] = ()
 
 
+#: As NVIDIA names releases of plugin and operator, and tags their images.
+Release = Annotated[
+    str,
+    matches(r"v\d+\.\d+\.\d+([-.][0-9A-Za-z.-]+)?", "Releases look like v26.7.0.", "Write it with its v: `v26.7.0`."),
+]
+
+
 class Chart(Model):
     """Where the operator's chart comes from: a repository (mirror), or a folder or archive on disk."""
 
@@ -39,6 +47,13 @@ class Chart(Model):
     def _one_way(self) -> Chart:
         if self.repository is not None and self.path is not None:
             raise refuse("GF110", "A chart comes from one place.", "Keep one.", keys="repository, path")
+        if self.repository is not None and in_address(self.repository):
+            raise refuse(
+                "GF110",
+                "A stack file is reviewed and committed; the address carries a password.",
+                "Use an OCI repository with `helm registry login` where pulumi runs, or download the chart: path.",
+                keys="repository",
+            )
         return self
 
 
@@ -47,7 +62,7 @@ class PluginRoute(Model):
 
     kind: Literal["plugin"]
     namespace: DnsLabel = "gpu-plugin"
-    version: str | None = None
+    version: Release | None = None
     images: Images = Field(default_factory=lambda: Images.model_validate({}))
     hami_chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
 
@@ -57,7 +72,7 @@ class OperatorRoute(Model):
 
     kind: Literal["operator"]
     namespace: DnsLabel = "gpu-operator"
-    version: str | None = None
+    version: Release | None = None
     chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
     timeout_seconds: int = Field(default=MIN_TIMEOUT_SECONDS, ge=MIN_TIMEOUT_SECONDS, le=7200)
     values: dict[str, Any] = Field(default_factory=dict)

@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.model import STACK_KINDS, Stack
+from infra.config.references import kubeconfig_in_clear
 from infra.config.repair import at, guess_kind, repair
 from infra.config.source import PathParts, Source, join_path, split_path
 
@@ -145,7 +146,15 @@ def _explain(error: Any, top: type[BaseModel]) -> Diagnostic:
     if kind in ("too_long", "string_too_long"):
         return diagnostic("GF105", where, value=value, why=f"It has at most {ctx.get('max_length')} characters.")
     want, hint = _TYPES.get(kind, (error["msg"], "Correct the value."))
-    if kind == "string_type" and isinstance(value, float) and "ersion" in last:
+    if kind == "string_type" and (value is None or isinstance(value, dict | list)):
+        hint = "Write one text."
+        if value is None:
+            hint = 'Write a text, `""` for an empty one, or remove the key.'
+        elif len(path) > 1 and path[-2] == "taints":
+            hint = "Write one text, `key=value:Effect`."
+        elif len(path) > 1 and path[-2] == "pullSecrets":
+            hint = "Write the name alone."
+    elif kind == "string_type" and isinstance(value, float) and "ersion" in last:
         hint = "Put the version in quotes, as it is meant; without them 1.30 reads as 1.3."
     if isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
@@ -271,6 +280,9 @@ def validate(source: Source, read: list[Diagnostic]) -> Loaded:
     found += about_kind
     if about_kind:
         data["cluster"]["kind"] = kind
+    in_clear = kubeconfig_in_clear(data)
+    if in_clear:
+        data["cluster"]["kubeconfig"] = {"path": "-"}  # whatever stands in it is one error, which `references` reports
     top = STACK_KINDS[kind]
     positions = {s: list(range(len(v))) for s in ("pools", "teams") if isinstance(v := data.get(s), list)}
     stack: Stack | None = None
@@ -282,4 +294,4 @@ def validate(source: Source, read: list[Diagnostic]) -> Loaded:
                 break
             except ValidationError as failure:
                 found += _round(data, top, failure, positions, known)
-    return Loaded(source, stack, tuple(source.locate(d) for d in found), positions, complete=not found)
+    return Loaded(source, stack, tuple(source.locate(d) for d in found), positions, complete=not found and not in_clear)

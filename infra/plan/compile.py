@@ -15,7 +15,7 @@ from infra.plan.advice import check_advice
 from infra.plan.autoscaler import check_autoscaling
 from infra.plan.capacity import check_capacity
 from infra.plan.driver_owner import check_owner, check_release, node_labels
-from infra.plan.facts import check_hardware, pool_facts
+from infra.plan.facts import check_hardware, check_system_pool, pool_facts
 from infra.plan.hami import HamiPlan, hami_labels, hami_plan
 from infra.plan.hosts import check_hosts
 from infra.plan.images import stack_images
@@ -91,6 +91,7 @@ def check(stack: Stack) -> list[Diagnostic]:
     found += check_plugin(stack)
     found += check_sharing(stack)
     found += check_overlaps(stack)
+    found += check_system_pool(stack)
     found += check_namespace(stack)
     found += check_teams(stack, known)
     found += check_workload_tolerations(stack, known)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from infra.catalog import AzureSize, GpuModel, azure_size, azure_sizes, gpu_model, gpu_models
 from infra.config.diagnostics import Diagnostic, diagnostic
+from infra.config.model import AksStack, Stack
 from infra.config.pools import AksPool, Pool
 
 
@@ -47,6 +48,14 @@ def check_hardware(pool: Pool, path: str) -> list[Diagnostic]:
     if gpu_model(pool.gpu) is None:
         return [diagnostic("GF231", f"{path}.gpu", value=pool.gpu, allowed=sorted(gpu_models()))]
     return []
+
+
+def check_system_pool(stack: Stack) -> list[Diagnostic]:
+    """GPUs there would belong to no pool of the stack: AKS gives them a driver, and an operator a second one."""
+    if not isinstance(stack, AksStack) or azure_size(stack.cluster.system_pool.vm_size) is None:
+        return []
+    why = "The system pool carries the cluster's own services; GPUs there belong to no pool of this stack."
+    return [diagnostic("GF232", "cluster.systemPool.vmSize", value=stack.cluster.system_pool.vm_size, why=why)]
 
 
 def _check_size(pool: AksPool, path: str) -> list[Diagnostic]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import yaml
 
 from infra.catalog import component, components_of, distribution
+from infra.config.credentials import credentials
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import NodePool
@@ -250,21 +250,6 @@ def _leaves(values: Any, path: PathParts = ()) -> Iterator[tuple[PathParts, Any]
         yield path, values
 
 
-_SECRET_KEY = re.compile(r"(?i)(password|passwd|token|apikey|privatekey)$")
-
-
-def _secret_values(values: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
-    """Paths of text under keys that name a credential."""
-    if isinstance(values, dict):
-        for key, value in values.items():
-            if isinstance(value, str) and value and _SECRET_KEY.search(str(key)):
-                yield (*path, key)
-            yield from _secret_values(value, (*path, key))
-    elif isinstance(values, list):
-        for i, value in enumerate(values):
-            yield from _secret_values(value, (*path, i))
-
-
 def check_operator(stack: Stack) -> list[Diagnostic]:
     """Raw values that the plan derives, and pools whose nodes nobody labels."""
     route = stack.stack
@@ -280,7 +265,7 @@ def check_operator(stack: Stack) -> list[Diagnostic]:
         for path, value in _leaves(route.values)
         if value is None or (value == "" and path == _RENDERED_EMPTY)
     ]
-    found += [diagnostic("GF226", join_path(p)) for p in _secret_values(route.values, ("stack", "values"))]
+    found += [diagnostic("GF226", join_path(p)) for p in credentials(route.values, ("stack", "values"))]
     known = component("gpu-operator").version
     if route.version and route.version != known:
         found.append(diagnostic("GF221", "stack.version", value=route.version, known=known))

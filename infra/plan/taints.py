@@ -14,6 +14,8 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 SPOT_KEY = "kubernetes.azure.com/scalesetpriority"
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+#: AKS refuses other taints under this prefix (Azure/karpenter-provider-azure#1830, 2026-08-05).
+_AKS_PREFIX = "kubernetes.azure.com/"
 #: Kubernetes itself sets and removes these; a pool that declared them would fight it.
 _SYSTEM_KEYS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
@@ -106,7 +108,11 @@ def check_taints(pool: Pool, path: str) -> list[Diagnostic]:
             found.append(diagnostic("GF108", where, value=text, why=why))
         seen[taint.key, taint.effect] = text
         if taint.key.startswith(_SYSTEM_KEYS):
-            found.append(diagnostic("GF402", where, value=text))
+            why = "The control plane sets and removes it by the state of the node."
+            found.append(diagnostic("GF402", where, value=text, whose="Kubernetes", why=why))
+        if isinstance(pool, AksPool) and taint.key.startswith(_AKS_PREFIX) and taint.key != SPOT_KEY:
+            why = f"AKS keeps the prefix {_AKS_PREFIX} for itself and refuses the pool."
+            found.append(diagnostic("GF402", where, value=text, whose="AKS", why=why))
         if taint.key == SPOT_KEY and isinstance(pool, AksPool) and (not pool.spot or taint != SPOT_TAINT):
             found.append(diagnostic("GF401", where, value=text))
     return found

@@ -81,7 +81,8 @@ def test_json_with_errors_has_no_plan(project: Path, capsys: pytest.CaptureFixtu
         "severity": "error",
         "path": "cluster.name",
         "message": "The value vision dev does not have the form that is required here.",
-        "reason": "Azure names here are letters, digits, '-', '_' and '.', at most 63 characters.",
+        "reason": "AKS cluster names are letters, digits, '-' and '_', at most 63,"
+        " with a letter or digit at both ends.",
         "remedy": "Write a name such as `vision-dev`.",
         "value": "vision dev",
         "file": "stacks/Pulumi.bad.yaml",

@@ -34,6 +34,21 @@ def first(strategy: str, **fields: Any) -> dict[str, Any]:
 CUT = "pools[0].sharing"
 
 METHODS = [
+    *(
+        Case("GF226", f"stack.values.{path}", "existing-operator", {"stack.values": wrong}, {"stack.values": right})
+        for path, wrong, right in (
+            (
+                "driver.manager.env[0].value",
+                {"driver": {"manager": {"env": [{"name": "NGC_API_KEY", "value": "abc"}]}}},
+                {"driver": {"manager": {"env": [{"name": "NGC_API_URL", "value": "abc"}]}}},
+            ),
+            (
+                "driver.repository",
+                {"driver": {"repository": "https://u:abc@h/x"}},
+                {"driver": {"repository": "h:5000/x@sha256:" + "0" * 64}},
+            ),
+        )
+    ),
     Case(
         "GF226",
         "stack.values.driver.licensingConfig.secretToken",

@@ -48,7 +48,7 @@ config:
     - {name: b, hosts: {n1: {}}, gpu: H200, gpusPerNode: 0, driverVersion: "535.309.01"}
     - {name: c, nodeSelector: {a: b}, labels: {c: d}, gpu: T4, gpusPerNode: 1, taints: [node.kubernetes.io/x:NoExecute]}
     - {name: d, gpu: T4, gpusPerNode: 1, sharing: s, spot: true, sharng: s}
-  gpufleet:stack: {kind: operator, timeoutSeconds: 60, values: {mig: {strategy: single}}, version: v1}
+  gpufleet:stack: {kind: operator, timeoutSeconds: 60, values: {mig: {strategy: single}}, version: v1.0.0}
   gpufleet:sharing: {s: {strategy: timeslicing, replicas: 2}}
 """
 

@@ -30,7 +30,7 @@ def test_the_plugin() -> None:
             {"images": {"registry": "mirror.example.com:5000/a/b"}},
             "mirror.example.com:5000/a/b/k8s-device-plugin:v0.20.0",
         ),
-        ({"images": {"registry": "mirror"}, "version": "v1"}, "mirror/k8s-device-plugin:v1"),
+        ({"images": {"registry": "mirror"}, "version": "v0.19.0-ubi9"}, "mirror/k8s-device-plugin:v0.19.0-ubi9"),
     ],
 )
 def test_the_plugin_elsewhere(stack: dict[str, Any], image: str) -> None:
