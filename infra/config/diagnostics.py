@@ -101,8 +101,15 @@ def show(value: object) -> str:
     return text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…"
 
 
+#: A shorter text begins too many words by chance.
+_BEGINNING = 3
+
+
 def closest_match(value: object, allowed: Iterable[str]) -> str | None:
-    """The allowed word most like `value`, ignoring case and separators, or None."""
+    """The allowed word most like `value`, ignoring case and separators, or None.
+
+    Words that begin with it come first: A100 means some A100-..., not A10.
+    """
 
     def plain(word: str) -> str:
         return word.lower().replace("_", "").replace("-", "").replace(" ", "")
@@ -110,7 +117,9 @@ def closest_match(value: object, allowed: Iterable[str]) -> str | None:
     import difflib  # only where something is wrong
 
     by_plain = {plain(word): word for word in allowed}
-    found = difflib.get_close_matches(plain(str(value)), by_plain, n=1, cutoff=0.6)
+    given = plain(str(value))
+    longer = [word for word in by_plain if word.startswith(given)] if len(given) >= _BEGINNING else []
+    found = difflib.get_close_matches(given, longer, n=1, cutoff=0) or difflib.get_close_matches(given, by_plain, n=1)
     return by_plain[found[0]] if found else None
 
 

@@ -114,7 +114,7 @@ class Host(Model):
         Annotated[
             str,
             matches(
-                r"[A-Za-z0-9:]([A-Za-z0-9.:_-]*[A-Za-z0-9])?",
+                r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*",
                 "An address is a host name, an IPv4 or an IPv6 address, without a port.",
                 "Write e.g. 10.0.0.11, or gpu01.example.com; hosts.ssh.port holds the port.",
             ),

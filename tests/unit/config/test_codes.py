@@ -101,6 +101,9 @@ def test_show(value: object, shown: str) -> None:
         ("xyz", ["replicas"], None),
         (7, ["7a"], "7a"),
         ("", ["a"], None),
+        ("A100", ["A10", "A100-PCIE-40GB"], "A100-PCIE-40GB"),
+        ("H100", ["A100-PCIE-40GB", "GH200-96GB", "H100-PCIe", "H100-SXM5-80GB"], "H100-PCIe"),
+        ("A10", ["A100-PCIE-40GB", "A10"], "A10"),
     ],
 )
 def test_closest_match(value: object, allowed: list[str], closest: str | None) -> None:

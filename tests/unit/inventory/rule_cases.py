@@ -99,6 +99,10 @@ CASES = [
          {"hosts.ssh.user": "ubuntu"}),
     Case("GF106", "pools[0].hosts.n1.address", "existing-plugin",
          {"pools[0].hosts.n1.address": "-oProxyCommand=x"}, {"pools[0].hosts.n1.address": "fd00::1"}),
+    *(Case("GF106", "pools[0].hosts.n1.address", "existing-plugin", {"pools[0].hosts.n1.address": wrong},
+           {"pools[0].hosts.n1.address": right}, value=wrong)
+      for wrong, right in (("10.0.0.1:22", "10.0.0.1"), ("gpu01:2222", "gpu01.example.com"),
+                           ("[fe80::1]:22", "::ffff:10.0.0.1"))),
     Case("GF106", "hosts.mirror.cuda.url", "existing-plugin", {"hosts.mirror.cuda.url": "mirror.example.com"},
          {"hosts.mirror.cuda": MIRROR}),
     Case("GF106", "hosts.mirror.cuda.url", "existing-plugin",
