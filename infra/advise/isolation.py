@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from infra.advise.measurements import RANK
 from infra.advise.request import Request
 from infra.bench.beside import Beside, BesideSeries, collect, from_row
 from infra.bench.plan import TIME_SLICING
 from infra.catalog import tables
 
 _PREFIX = "isolation_"
-_RANK = {"torch": 0, "driver": 1}
 
 
 @dataclass(frozen=True)
@@ -46,22 +46,19 @@ class Neighbour:
     keeps: bool
 
 
-def _files() -> Iterable[tuple[str, dict[str, list[dict[str, Any]]]]]:
+def _rows(part: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each row of the tables `*_part`, with the row of the run that it is from."""
     for file in tables.files():
         if file.startswith(_PREFIX):
-            yield f"{file.removeprefix(_PREFIX)}_isolation", tables.load(file)
+            name, content = f"{file.removeprefix(_PREFIX)}_isolation", tables.load(file)
+            runs = {row["id"]: row for row in content[f"{name}_runs"]}
+            yield from ((row, runs[row["run"]]) for row in content.get(f"{name}_{part}", []))
 
 
 @cache
 def companies() -> tuple[Company, ...]:
     """Every measured pair of classes of the catalogue's tables ``isolation_*``."""
-    found = []
-    for name, content in _files():
-        runs = {row["id"]: row for row in content[f"{name}_runs"]}
-        for row in content.get(f"{name}_neighbours", []):
-            run = runs[row["run"]]
-            found.append(Company(run["gpu"], run["driver"], row["as_of"], from_row(row)))
-    return tuple(found)
+    return tuple(Company(run["gpu"], run["driver"], row["as_of"], from_row(row)) for row, run in _rows("neighbours"))
 
 
 def own_companies(lines: Iterable[Mapping[str, Any]], gpu: str) -> tuple[Company, ...]:
@@ -81,7 +78,7 @@ def neighbours(request: Request, found: Sequence[Company], method: str) -> tuple
         and one.series.setting in ("", "default")
     ]
     chosen: dict[str, Company] = {}
-    for one in sorted(fitting, key=lambda one: _RANK.get(one.series.backend, 9)):
+    for one in sorted(fitting, key=lambda one: RANK.get(one.series.backend, 9)):
         chosen.setdefault(one.series.neighbour, one)
     result = [_neighbour(request, one.series.neighbour, p) for one in chosen.values() for p in one.series.points]
     return result, "; ".join(dict.fromkeys(one.conditions for one in chosen.values()))
@@ -97,13 +94,11 @@ def _neighbour(request: Request, workload: str, point: Beside) -> Neighbour:
 
 def memory_rows(method: str | None = None) -> list[dict[str, Any]]:
     """The rows of the memory probe, each with its ``gpu`` and ``driver``."""
-    found = []
-    for name, content in _files():
-        runs = {row["id"]: row for row in content[f"{name}_runs"]}
-        for row in content.get(f"{name}_memory", []):
-            if method in (None, row["method"]):
-                found.append({**row, "gpu": runs[row["run"]]["gpu"], "driver": runs[row["run"]]["driver"]})
-    return found
+    return [
+        {**row, "gpu": run["gpu"], "driver": run["driver"]}
+        for row, run in _rows("memory")
+        if method in (None, row["method"])
+    ]
 
 
 def unbounded_memory() -> str:

@@ -14,7 +14,7 @@ from infra.catalog import tables
 
 _PREFIX = "measurements_"
 #: Models that stand for real use come before the built-in kernels; a user's own measurement before both.
-_RANK = {"command": 0, "torch": 1, "driver": 2}
+RANK = {"command": 0, "torch": 1, "driver": 2}
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def own_measurements(lines: Iterable[Mapping[str, Any]], gpu: str | None) -> tup
 def _order(one: Measurement) -> tuple[bool, int, int, int]:
     points = one.series.points
     repetitions = min(len(p.totals) for p in points)
-    return (not one.own, _RANK.get(one.series.backend, 9), -len(points), -repetitions)
+    return (not one.own, RANK.get(one.series.backend, 9), -len(points), -repetitions)
 
 
 def best(found: Sequence[Measurement]) -> list[Measurement]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.bench.plan import Sizes, describe
-from infra.bench.stats import spread
+from infra.bench.stats import short, spread
 
 _KEY = ("workload", "neighbour", "backend", "method", "time_slice", "profile")
 
@@ -156,8 +156,3 @@ def from_row(content: Mapping[str, Any]) -> BesideSeries:
     )  # fmt: skip
     names = ("workload", "neighbour", "backend", "method", "unit", "conditions", "neighbour_conditions")
     return BesideSeries(**{name: content[name] for name in names}, setting=content.get("setting", ""), points=points)
-
-
-def short(value: float | None) -> float | None:
-    """Four significant digits: finer than any spread."""
-    return None if value is None else float(f"{value:.4g}")

@@ -32,7 +32,7 @@ def measure(bench: Bench, base: dict[str, Any]) -> None:
 
 
 def _repetition(bench: Bench, base: dict[str, Any], pool: Pool, counts: Sequence[int], repetition: int) -> None:
-    window = max(bench.run.window_of(name) for name in (base["workload"], base["neighbour"]))
+    window = bench.window(base)
     wanted = [(0,), *(tuple(range(first, n)) for n in counts for first in (1, 0))]
     random.Random(repetition).shuffle(wanted)
     measured: dict[tuple[int, ...], list[dict[str, Any]]] = {}

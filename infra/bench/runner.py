@@ -199,10 +199,13 @@ class Bench:
             return None
         return round((used - used_before) / pool.ready, 1)
 
+    def window(self, base: Mapping[str, Any]) -> float:
+        """Measured seconds of one point: the longest that a class of the group wants."""
+        return max(self.run.window_of(base[key]) for key in ("workload", "neighbour") if key in base)
+
     def late(self, base: Mapping[str, Any], n: int, repetition: int) -> bool:
         """Whether the next point would end after the time limit; writes it as skipped then."""
-        window = max(self.run.window_of(name) for name in (base["workload"], base.get("neighbour", base["workload"])))
-        need = window + self.run.warm_up + _POINT_OVERHEAD
+        need = self.window(base) + self.run.warm_up + _POINT_OVERHEAD
         if self._end is None or time.monotonic() + need <= self._end:
             return False
         self.write({"kind": "skipped", **base, "n": n, "repetition": repetition, "reason": "the time limit is near"})
@@ -211,7 +214,7 @@ class Bench:
     def _point(self, base: dict[str, Any], pool: Pool, n: int, repetition: int, totals: dict[int, list[float]]) -> None:
         if n > pool.ready or self.late(base, n, repetition):
             return
-        window = self.run.window_of(base["workload"])
+        window = self.window(base)
         answers = pool.run(n, window, self.run.warm_up)
         latencies = [value for answer in answers for value in answer["latency_ms"]]
         rates = [answer["steps"] / window for answer in answers]

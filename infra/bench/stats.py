@@ -47,3 +47,8 @@ def spread(values: Sequence[float]) -> float:
     """(largest - smallest) / median: 0.02 means that repetitions differ by 2 %."""
     middle = statistics.median(values)
     return (max(values) - min(values)) / middle if middle else 0.0
+
+
+def short(value: float | None) -> float | None:
+    """Four significant digits: finer than any spread."""
+    return None if value is None else float(f"{value:.4g}")

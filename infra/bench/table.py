@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from infra.bench import beside, memory
-from infra.bench.beside import short as _short
 from infra.bench.queue_model import QueueModel
 from infra.bench.series import Measured, Series, collect
+from infra.bench.stats import short
 
 Row = dict[str, Any]
 _WIDTH = 118
@@ -91,14 +91,14 @@ def _series_row(run_id: str, one: Series, date: str, source: str) -> Row:
 def _point(p: Measured) -> Row:
     return {
         "n": p.n,
-        "total": _short(p.total),
+        "total": short(p.total),
         "spread": round(p.spread, 3),
-        "least": _short(p.least),
-        "most": _short(p.most),
-        "p50_ms": _short(p.p50_ms),
-        "p99_ms": _short(p.p99_ms),
+        "least": short(p.least),
+        "most": short(p.most),
+        "p50_ms": short(p.p50_ms),
+        "p99_ms": short(p.p99_ms),
         "samples": p.samples,
-        "totals": [_short(value) for value in p.totals],
+        "totals": [short(value) for value in p.totals],
     }
 
 

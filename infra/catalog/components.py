@@ -25,6 +25,11 @@ class Component(NamedTuple):
     image_path: str | None = None  # the image without its tag, where a part of the tag is not known
     note: str | None = None
 
+    @property
+    def section(self) -> str:
+        """The part of the chart's values that holds `value`: `driver.manager` of `driver.manager.version`."""
+        return (self.value or "").rpartition(".")[0]
+
 
 @cache
 def components() -> Mapping[str, Component]:

@@ -14,6 +14,8 @@ from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.source import PathParts, join_path
 from infra.plan.device_plugin.yaml11 import Item, YamlError, read
 
+#: Deeper than any real object; API servers refuse much less.
+MOST_LEVELS = 40
 _SEPARATOR = re.compile(r"(?m)^---[ \t]*(?:#[^\n]*)?\r?$")
 
 

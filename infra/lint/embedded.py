@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from infra.config.diagnostics import Diagnostic, diagnostic
 from infra.config.source import PathParts
-from infra.lint.document import Document, Kind, entries, get, text_at
+from infra.lint.document import MOST_LEVELS, Document, Kind, entries, get, text_at
 from infra.lint.lone import lone_containers
 from infra.lint.parameters import parameters, with_parameters
 from infra.lint.recognise import kind_of
@@ -48,8 +48,6 @@ _LIMITED = ("NodePool", "Provisioner")
 _WITH_PARAMETERS = ("values", "valuesObject", "valuesContent")
 _BLOCKS = ("|", ">")
 _OURS = frozenset(_CHARTS.values())
-#: Deeper than any real object; API servers refuse much less.
-_MOST_LEVELS = 40
 
 
 @dataclass(frozen=True)
@@ -153,7 +151,7 @@ def _on_line(item: Item, line: int) -> None:
 
 def _pods(item: Item, path: PathParts) -> Iterator[tuple[PathParts, Item]]:
     """Every map whose `spec` is that of a pod."""
-    if len(path) > _MOST_LEVELS:
+    if len(path) > MOST_LEVELS:
         return
     if isinstance(item.value, list):
         for i, entry in enumerate(item.value):
@@ -173,7 +171,7 @@ def _as_pod(document: Document, path: PathParts, item: Item) -> Document:
 
 
 def _asks_for_gpus(item: Item, level: int) -> bool:
-    if level > _MOST_LEVELS:
+    if level > MOST_LEVELS:
         return False
     if isinstance(item.value, list):
         return any(_asks_for_gpus(entry, level + 1) for entry in item.value)

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from infra.config.source import PathParts
-from infra.lint.document import Document, Kind, entries, get, pairs
+from infra.lint.document import MOST_LEVELS, Document, Kind, entries, get, pairs
 from infra.plan.device_plugin.yaml11 import Item
 
 #: Fields of a pod that such objects have next to the container, or in it.
 _OF_POD = ("nodeSelector", "tolerations", "affinity", "hostUsers", "runtimeClassName")
-#: Deeper than any real object; API servers refuse much less.
-_MOST_LEVELS = 40
 
 
 def lone_containers(document: Document) -> Iterator[Document]:
@@ -32,7 +30,7 @@ def lone_containers(document: Document) -> Iterator[Document]:
 
 def _found(item: Item, around: Item, path: PathParts) -> Iterator[tuple[PathParts, Item, Item]]:
     """Place, map, and the map around it, outside pod specs."""
-    if len(path) > _MOST_LEVELS:
+    if len(path) > MOST_LEVELS:
         return
     if isinstance(item.value, list):
         for i, entry in enumerate(item.value):

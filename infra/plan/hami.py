@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.catalog import component, components_of
-from infra.catalog.components import Component
 from infra.config.model import AksStack, Stack, stack_pools
 from infra.config.pools import Pool
 from infra.config.sharing import Hami
+from infra.plan.chart_values import set_value
 from infra.plan.driver_owner import plugin_runtime_class
 from infra.plan.images import mirrored
 from infra.plan.sharing import serves, spec_of
@@ -81,12 +81,6 @@ def _values(stack: Stack, spec: Hami, pools: list[Pool]) -> dict[str, Any]:
         for row in components_of("hami"):
             own = mirrored(row.image.rpartition(":")[0] if row.image else str(row.image_path), images)
             registry, _, repository = own.rpartition("/")
-            _beside(values, row, {"registry": registry, "repository": repository})
+            set_value(values, f"{row.section}.registry", registry)
+            set_value(values, f"{row.section}.repository", repository)
     return values
-
-
-def _beside(values: dict[str, Any], row: Component, more: dict[str, str]) -> None:
-    """Sets values beside the one that holds the component's version."""
-    for part in str(row.value).split(".")[:-1]:
-        values = values.setdefault(part, {})
-    values.update(more)

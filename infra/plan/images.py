@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from infra.catalog import component, components_of
 from infra.catalog.azure import aks_node_os
 from infra.catalog.components import Component
-from infra.config.model import AksStack, Stack
+from infra.config.model import Stack
 from infra.config.pools import AksPool
 from infra.config.software import Images, OperatorRoute
+from infra.plan.chart_values import get_value
 
 if TYPE_CHECKING:
     from infra.plan.hami import HamiPlan
@@ -93,8 +94,8 @@ def _of_the_operator(
 
 def runs(row: Component, values: Mapping[str, Any]) -> bool:
     """Whether the operator's release with these values runs the component."""
-    switch = row.enabled_by or (f"{row.value.rpartition('.')[0]}.enabled" if row.value else "nfd.enabled")
-    stated = _get(values, switch)
+    switch = row.enabled_by or (f"{row.section}.enabled" if row.value else "nfd.enabled")
+    stated = get_value(values, switch)
     return bool(row.enabled is not False if stated is None else stated)
 
 
@@ -124,10 +125,10 @@ def _pulled(source: str, row: Component, values: Mapping[str, Any]) -> str:
     if row.value is None:  # the subchart's value holds the image with its registry
         path = _text(values, "node-feature-discovery.image.repository")
         return f"{path}:{source.rpartition(':')[2]}" if path else source
-    parent = row.value.rpartition(".")[0]
     plain = re.split("[:@]", name)[0]
     end = name.removeprefix(plain)
-    return f"{_text(values, f'{parent}.repository') or folder}/{_text(values, f'{parent}.image') or plain}{end}"
+    own = _text(values, f"{row.section}.image")
+    return f"{_text(values, f'{row.section}.repository') or folder}/{own or plain}{end}"
 
 
 def _driver_systems(stack: Stack) -> tuple[list[str], list[str]]:
@@ -137,7 +138,7 @@ def _driver_systems(stack: Stack) -> tuple[list[str], list[str]]:
         if pool.driver != "operator":
             continue
         if isinstance(pool, AksPool):
-            system = aks_node_os(pool.os_sku, stack.cluster.version if isinstance(stack, AksStack) else None)
+            system = aks_node_os(pool.os_sku, stack.cluster.version)
         else:
             system = pool.os
         if system and system.startswith("ubuntu-"):
@@ -147,15 +148,7 @@ def _driver_systems(stack: Stack) -> tuple[list[str], list[str]]:
     return sorted(systems), others
 
 
-def _get(values: Any, path: str) -> Any:
-    for part in path.split("."):
-        if not isinstance(values, Mapping) or part not in values:
-            return None
-        values = values[part]
-    return values
-
-
 def _text(values: Mapping[str, Any], path: str | None) -> str | None:
     """A text in the values; None where it is absent or empty, as the chart takes it."""
-    found = _get(values, path) if path else None
+    found = get_value(values, path) if path else None
     return str(found) if found not in (None, "") else None

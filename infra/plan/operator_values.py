@@ -17,6 +17,7 @@ from infra.config.pools import NodePool
 from infra.config.sharing import Hami, Mig
 from infra.config.software import Images, OperatorRoute
 from infra.config.source import PathParts, join_path
+from infra.plan.chart_values import get_value, set_value
 from infra.plan.driver_owner import node_labels, operator_driver
 from infra.plan.facts import pool_facts
 from infra.plan.images import mirrored, runs
@@ -70,21 +71,6 @@ class OperatorPlan:
     mig_config: ConfigMapPlan | None = None
 
 
-def _set(values: dict[str, Any], path: str, value: Any) -> None:
-    *parents, last = path.split(".")
-    for parent in parents:
-        values = values.setdefault(parent, {})
-    values[last] = value
-
-
-def _get(values: Any, path: str) -> Any:
-    for part in path.split("."):
-        if not isinstance(values, dict) or part not in values:
-            return None
-        values = values[part]
-    return values
-
-
 def operator_plan(stack: Stack, profiles: dict[str, Profile]) -> OperatorPlan:
     """Raises TypeError when the stack is not on the operator route."""
     route = stack.stack
@@ -123,34 +109,34 @@ def _values(
     values: dict[str, Any] = copy.deepcopy(route.values)
     driver = operator_driver(stack)
     closure = [t.as_dict() for t in tolerations({t for p in stack.pools for t in pool_taints(p)} | {_CHART_TAINT})]
-    _set(values, "driver.enabled", driver.driver)
+    set_value(values, "driver.enabled", driver.driver)
     if driver.version:
-        _set(values, "driver.version", driver.version)
+        set_value(values, "driver.version", driver.version)
     if driver.kernel_module_type:
-        _set(values, "driver.kernelModuleType", driver.kernel_module_type)
-    _set(values, "toolkit.enabled", driver.toolkit)
+        set_value(values, "driver.kernelModuleType", driver.kernel_module_type)
+    set_value(values, "toolkit.enabled", driver.toolkit)
     if driver.toolkit:
         name = "aks" if isinstance(stack, AksStack) else stack.cluster.distribution
         known = distribution(name)
         env = dict(known.operator_toolkit_env) if known else {}
-        _set(values, "toolkit.env", [{"name": k, "value": v} for k, v in sorted(env.items())])
-    _set(values, "operator.runtimeClass", driver.runtime_class)
+        set_value(values, "toolkit.env", [{"name": k, "value": v} for k, v in sorted(env.items())])
+    set_value(values, "operator.runtimeClass", driver.runtime_class)
     hami = any(p.strategy == "hami" for p in profiles.values())
-    _set(values, "devicePlugin.enabled", not hami)  # two plugins register one resource name
+    set_value(values, "devicePlugin.enabled", not hami)  # two plugins register one resource name
     if not hami:
-        _set(values, "devicePlugin.config", {"name": config_map.name, "default": UNSHARED})
-    _set(values, "gfd.enabled", True)
-    _set(values, "nfd.enabled", True)
+        set_value(values, "devicePlugin.config", {"name": config_map.name, "default": UNSHARED})
+    set_value(values, "gfd.enabled", True)
+    set_value(values, "nfd.enabled", True)
     # The plugin takes MIG_STRATEGY from the environment, so the chart's default `single` would beat the file.
-    _set(values, "mig.strategy", release_strategy(stack))
-    _set(values, "migManager.enabled", mig_config is not None)
+    set_value(values, "mig.strategy", release_strategy(stack))
+    set_value(values, "migManager.enabled", mig_config is not None)
     if mig_config is not None:
-        _set(values, "migManager.config", {"name": mig_config.name, "default": MIG_DISABLED})
-    _set(values, "daemonsets.tolerations", closure)
-    _set(values, "node-feature-discovery.worker.tolerations", closure)
+        set_value(values, "migManager.config", {"name": mig_config.name, "default": MIG_DISABLED})
+    set_value(values, "daemonsets.tolerations", closure)
+    set_value(values, "node-feature-discovery.worker.tolerations", closure)
     if any(p.pods_per_device > 1 for p in profiles.values()):
         # Without it the exporter shows one of the pods that share a GPU (NVIDIA/dcgm-exporter#151).
-        _set(values, "dcgmExporter.env", [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}])
+        set_value(values, "dcgmExporter.env", [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}])
     if route.images.pull_secrets:
         _use_secrets(values, route.images.pull_secrets)
     if route.images.registry:
@@ -164,25 +150,24 @@ def _use_secrets(values: dict[str, Any], secrets: tuple[str, ...]) -> None:
     The driver's manager is a container of the driver's pod; the NFD subchart takes objects, the parts take names.
     """
     rows = [row for row in components_of("gpu-operator") if row.value and runs(row, values)]
-    parents = {row.value.rpartition(".")[0] for row in rows if row.value}
-    for part in ("operator", *sorted(parents - {"driver.manager"})):
-        if _get(values, f"{part}.imagePullSecrets") is None:
-            _set(values, f"{part}.imagePullSecrets", list(secrets))
+    for part in ("operator", *sorted({row.section for row in rows} - {"driver.manager"})):
+        if get_value(values, f"{part}.imagePullSecrets") is None:
+            set_value(values, f"{part}.imagePullSecrets", list(secrets))
     nfd, path = component("node-feature-discovery"), "node-feature-discovery.imagePullSecrets"
-    if runs(nfd, values) and _get(values, path) is None:
-        _set(values, path, [{"name": name} for name in secrets])
+    if runs(nfd, values) and get_value(values, path) is None:
+        set_value(values, path, [{"name": name} for name in secrets])
 
 
 def _use_registry(values: dict[str, Any], registry: str) -> None:
     """Every image from the stack's registry; a repository that the stack file names itself stays."""
-    parts = ["operator", *(row.value.rpartition(".")[0] for row in components_of("gpu-operator") if row.value)]
+    parts = ["operator", *(row.section for row in components_of("gpu-operator") if row.value)]
     for part in parts:
-        if _get(values, f"{part}.repository") is None:
-            _set(values, f"{part}.repository", registry)
+        if get_value(values, f"{part}.repository") is None:
+            set_value(values, f"{part}.repository", registry)
     nfd = component("node-feature-discovery").image or ""
-    if _get(values, "node-feature-discovery.image.repository") is None:
+    if get_value(values, "node-feature-discovery.image.repository") is None:
         name = mirrored(nfd.rpartition(":")[0], Images.model_validate({"registry": registry}))
-        _set(values, "node-feature-discovery.image.repository", name)
+        set_value(values, "node-feature-discovery.image.repository", name)
 
 
 def _ordered(values: dict[str, Any]) -> dict[str, Any]:
@@ -256,9 +241,9 @@ def check_operator(stack: Stack) -> list[Diagnostic]:
     if not isinstance(route, OperatorRoute):
         return []
     found = [
-        diagnostic("GF220", f"stack.values.{path}", value=_get(route.values, path))
+        diagnostic("GF220", f"stack.values.{path}", value=get_value(route.values, path))
         for path in DERIVED_PATHS
-        if _get(route.values, path) is not None
+        if get_value(route.values, path) is not None
     ]
     found += [
         diagnostic("GF224", join_path(("stack", "values", *path)), value=value)
