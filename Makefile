@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+COLLECTION := $(VENV)/collections/ansible_collections/gpufleet
 
 .PHONY: setup up down status test test-hosts lint bench schema docs hosts-up hosts-down help
 
@@ -24,6 +25,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
+	@mkdir -p $(COLLECTION) && ln -sfn ../../../.. $(COLLECTION)/hosts  # this folder is the collection gpufleet.hosts
 	@touch $@
 
 up: setup

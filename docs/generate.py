@@ -6,10 +6,10 @@ import json
 import sys
 from pathlib import Path
 
-from infra.advise.docs import BLOCKS, fill
-from infra.catalog import gpu_models
-from infra.config.diagnostics import codes
-from infra.config.schema import stack_schema
+from gpufleet.advise.docs import BLOCKS, fill
+from gpufleet.catalog import gpu_models
+from gpufleet.findings.finding import codes
+from gpufleet.stackfile.schema import stack_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = {

@@ -75,7 +75,8 @@ def all_tables() -> str:
 
 def codes() -> str:
     """The findings as a Markdown table."""
-    rows = yaml.safe_load((ROOT / "infra/catalog/host_findings.yaml").read_text(encoding="utf-8"))["findings"]
+    table = ROOT / "infra/gpufleet/catalog/tables/host_findings.yaml"
+    rows = yaml.safe_load(table.read_text(encoding="utf-8"))["findings"]
     lines = ["| code | severity | what | why | do |", "| --- | --- | --- | --- | --- |"]
     for row in rows:
         cells = [row["code"], row["severity"], f"{row['title']}: {row['message']}", row["reason"], row["remedy"]]

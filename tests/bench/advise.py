@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from infra.advise.interpolate import leave_one_out
-from infra.advise.measurements import measurements
+from gpufleet.advise.interpolate import leave_one_out
+from gpufleet.advise.measurements import measurements
+
 from tests.bench.measure import Row
 
 

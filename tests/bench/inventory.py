@@ -6,10 +6,11 @@ import statistics
 import time
 from collections.abc import Callable
 
-from infra.config.source import parse
-from infra.inventory.show import as_json, listing
-from infra.plan.inventory import inventory
-from infra.stackfile import compile_source
+from gpufleet.compiled import compile_source
+from gpufleet.inventory.inventory import inventory
+from gpufleet.inventory.show import as_json, listing
+from gpufleet.stackfile.source import parse
+
 from tests.bench.measure import Row
 
 HEAD = """\

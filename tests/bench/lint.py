@@ -10,13 +10,13 @@ import time
 from pathlib import Path
 
 import yaml
+from gpufleet.lint import Options, lint
+from gpufleet.lint.node import parse_node
 
-from infra.lint import Options, lint
-from infra.lint.node import parse_node
 from tests.bench.measure import Row, alternate, command
 
 #: The command without the exit code that findings give it.
-_LINT = "import sys; from infra.cli.main import main; sys.exit(max(0, main(['lint', sys.argv[1]]) - 1))"
+_LINT = "import sys; from gpufleet.cli.main import main; sys.exit(max(0, main(['lint', sys.argv[1]]) - 1))"
 KINDS = ("Pod", "Deployment", "DaemonSet", "ConfigMap", "values")
 
 

@@ -7,8 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-from infra.config.source import parse
-from infra.stackfile import compile_source
+from gpufleet.compiled import compile_source
+from gpufleet.stackfile.source import parse
+
 from tests.bench.measure import Row, alternate, command
 
 HEAD = """\

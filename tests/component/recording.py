@@ -15,11 +15,10 @@ from typing import Any
 import pulumi
 import pytest
 from google.protobuf import json_format
+from gpufleet.deploy import in_use, program
+from gpufleet.stackfile.source import parse
 from pulumi.runtime import mocks, rpc, rpc_manager, settings
 from pulumi.runtime.stack import run_pulumi_func
-
-from infra.config.source import parse
-from infra.deploy import in_use, program
 
 #: The mark of a secret in a serialised value.
 SIGNATURE, SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from infra.plan.compile import Plan
+from gpufleet.plan.compile import Plan
+
 from tests.component.recording import Recorded, run
 from tests.unit.config.samples import compile_text, told
 

@@ -6,11 +6,11 @@ import sys
 from typing import Any
 
 import pytest
+from gpufleet.catalog import azure_size
+from gpufleet.stackfile.cluster import TAKEN_RANGES
 from pulumi._types import input_type_types
 from pulumi_azure_native import containerservice as aks
 
-from infra.catalog import azure_size
-from infra.config.cluster import TAKEN_RANGES
 from tests.component.recording import Resource, run
 from tests.component.stacks import AKS, TEXTS, plan_of, recorded
 

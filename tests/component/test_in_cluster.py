@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
+from gpufleet.deploy.in_use import other_route
+from gpufleet.findings.finding import Severity
 
-from infra.config.diagnostics import Severity
-from infra.deploy.in_use import other_route
 from tests.component.recording import Resource, run
 from tests.component.stacks import EXISTING, OPERATOR, PLUGIN, TEXTS, plan_of, recorded
 from tests.unit.config.samples import compile_text

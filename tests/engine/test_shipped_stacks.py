@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from gpufleet.compiled import compile_file
 from kubernetes import client
 
-from infra.stackfile import compile_file
 from twin.engine import Twin, make_project
 
 ROOT = Path(__file__).resolve().parents[2]

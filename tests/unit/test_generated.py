@@ -8,8 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-
-from infra.config.schema import stack_schema
+from gpufleet.stackfile.schema import stack_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted((ROOT / "stacks").glob("Pulumi.*.yaml"))

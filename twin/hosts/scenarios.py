@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
-from infra.catalog import gpus as catalog
+from gpufleet.catalog import gpus as catalog
 
 from . import paths, root
 from .errors import TwinError

@@ -10,20 +10,19 @@ from typing import Any
 
 import pytest
 import yaml
+from gpufleet.advise import docs
+from gpufleet.advise.advice import METHODS, Advice, advise
+from gpufleet.advise.against import objections
+from gpufleet.advise.fragment import settings
+from gpufleet.advise.isolation import companies
+from gpufleet.advise.measurements import measurements, select
+from gpufleet.advise.request import CLASSES, ENVIRONMENTS, ISOLATIONS, Request, facts, mig_fit, problems
+from gpufleet.advise.tree import Leaf, Question, nodes
+from gpufleet.bench.beside import Beside
+from gpufleet.catalog import gpu_model
+from gpufleet.cli.main import main
+from gpufleet.stackfile.sharing import SharingProfile
 from pydantic import TypeAdapter
-
-from infra.advise import docs
-from infra.advise.advice import METHODS, Advice, advise
-from infra.advise.against import objections
-from infra.advise.fragment import settings
-from infra.advise.isolation import companies
-from infra.advise.measurements import measurements, select
-from infra.advise.request import CLASSES, ENVIRONMENTS, ISOLATIONS, Request, facts, mig_fit, problems
-from infra.advise.tree import Leaf, Question, nodes
-from infra.bench.beside import Beside
-from infra.catalog import gpu_model
-from infra.cli.main import main
-from infra.config.sharing import SharingProfile
 
 
 def request(workload: str = "inference", gpu: str = "H200", **more: Any) -> Request:
@@ -279,7 +278,7 @@ def test_questions_have_their_own_names() -> None:
 @pytest.mark.parametrize("page", docs.BLOCKS)
 def test_the_docs_hold_what_the_data_says(page: str) -> None:
     text = (Path(__file__).parents[3] / "docs" / page).read_text(encoding="utf-8")
-    assert docs.fill(text, docs.BLOCKS[page]) == text, "run python -m infra.advise.docs"
+    assert docs.fill(text, docs.BLOCKS[page]) == text, "run python -m gpufleet.advise.docs"
 
 
 def test_the_drawn_tree_has_every_question_and_leaf() -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from infra.advise.interpolate import UNSTEADY, expected, leave_one_out
-from infra.advise.measurements import Measurement, best, measurements, own_measurements, select
-from infra.bench.series import Measured, Series
-from infra.bench.stats import spread
-from infra.catalog import gpu_model, tables
+from gpufleet.advise.interpolate import UNSTEADY, expected, leave_one_out
+from gpufleet.advise.measurements import Measurement, best, measurements, own_measurements, select
+from gpufleet.bench.series import Measured, Series
+from gpufleet.bench.stats import spread
+from gpufleet.catalog import gpu_model, reading
 
 every_series = pytest.mark.parametrize("one", measurements(), ids=[m.id for m in measurements()])
 
@@ -28,7 +27,7 @@ def measurement(one: Series, *, own: bool = False, gpu: str = "H200") -> Measure
 
 @every_series
 def test_written_totals_and_spreads_follow_from_the_repetitions(one: Measurement) -> None:
-    row = next(r for r in tables.rows("measurements_h200", "h200_series") if r["id"] == one.id)
+    row = next(r for r in reading.rows("measurements_h200", "h200_series") if r["id"] == one.id)
     for written, point in zip(row["points"], one.series.points, strict=True):
         assert written["total"] == pytest.approx(point.total, rel=1e-3)
         assert written["spread"] == pytest.approx(spread(written["totals"]), abs=2e-3)

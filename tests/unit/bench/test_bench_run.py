@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from infra.bench import options
-from infra.bench.plan import Sizes
-from infra.bench.pool import Pool
-from infra.bench.worker import setup_message
+from gpufleet.bench import options
+from gpufleet.bench.plan import Sizes
+from gpufleet.bench.pool import Pool
+from gpufleet.bench.worker import setup_message
 
 
 def bench(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:

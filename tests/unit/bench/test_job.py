@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 import yaml
-
-from infra.bench.job import JobOptions, archive, manifests
-from infra.cli.main import main
+from gpufleet.bench.job import JobOptions, archive, manifests
+from gpufleet.cli.main import main
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 import yaml
-
-from infra.bench import plot, report, smi
-from infra.bench.options import parse_counts, read_lines
-from infra.bench.series import Series, collect
-from infra.bench.table import as_yaml, from_row, to_tables
-from infra.cli.main import main
+from gpufleet.bench import plot, report, smi
+from gpufleet.bench.options import parse_counts, read_lines
+from gpufleet.bench.series import Series, collect
+from gpufleet.bench.table import as_yaml, from_row, to_tables
+from gpufleet.cli.main import main
 
 BASE = {"workload": "training", "backend": "driver", "method": "timeSlicing", "unit": "steps/s"}
 STATE = {

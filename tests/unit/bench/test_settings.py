@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from infra.bench import settings, smi
-from infra.bench.settings import SettingsError
+from gpufleet.bench import settings, smi
+from gpufleet.bench.settings import SettingsError
 
 
 def test_without_permission_nothing_is_called(fake_smi: Path) -> None:

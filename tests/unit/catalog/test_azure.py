@@ -4,8 +4,7 @@ import importlib.metadata
 import inspect
 
 import pytest
-
-from infra.catalog import (
+from gpufleet.catalog import (
     AzureSize,
     aks_mig_instances,
     aks_node_driver,
@@ -19,9 +18,9 @@ from infra.catalog import (
     driver_version,
     gpu_model,
     gpu_models,
-    tables,
+    reading,
 )
-from infra.catalog.azure import aks_node_os
+from gpufleet.catalog.azure import aks_node_os
 
 SIZES = list(azure_sizes().values())
 
@@ -148,8 +147,8 @@ def test_gpu_profile_fields_are_those_of_the_installed_sdk() -> None:
     assert component("pulumi-azure-native").version == importlib.metadata.version("pulumi-azure-native")
 
 
-@pytest.mark.parametrize("row", tables.rows("aks", "azure_native_enums"), ids=lambda row: row["enum"])
-def test_enums_are_those_of_the_installed_sdk(row: tables.Row) -> None:
+@pytest.mark.parametrize("row", reading.rows("aks", "azure_native_enums"), ids=lambda row: row["enum"])
+def test_enums_are_those_of_the_installed_sdk(row: reading.Row) -> None:
     from pulumi_azure_native import containerservice
 
     assert set(row["members"]) == {str(member.value) for member in getattr(containerservice, row["enum"])}

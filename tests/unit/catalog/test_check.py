@@ -8,18 +8,17 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-
-from infra.catalog import CatalogError, check, tables
-from infra.cli.main import main
+from gpufleet.catalog import CatalogError, check, reading
+from gpufleet.cli.main import main
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty catalogue."""
-    monkeypatch.setattr(tables, "DIRECTORY", tmp_path)
-    tables.load.cache_clear()
+    monkeypatch.setattr(reading, "DIRECTORY", tmp_path)
+    reading.load.cache_clear()
     yield tmp_path
-    tables.load.cache_clear()
+    reading.load.cache_clear()
 
 
 def write(folder: Path, *rows: str) -> None:
@@ -82,7 +81,7 @@ def test_a_broken_table_is_a_message_and_no_traceback(
 
 
 def test_shipped_rows_all_have_dates() -> None:
-    assert len(check.old_rows(date(2100, 1, 1), 0)) == sum(1 for file, *_ in tables.every_row() if file != "sources")
+    assert len(check.old_rows(date(2100, 1, 1), 0)) == sum(1 for file, *_ in reading.every_row() if file != "sources")
 
 
 def test_show_prints_a_table_and_names_near_ones(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,7 +107,7 @@ def test_usage_errors_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_load_of_everything_imports_no_sdk() -> None:
     """Starting `gpufleet plan` must stay cheap, so the catalogue needs nothing but a YAML parser."""
     program = (
-        "import sys, infra.catalog as c\n"
+        "import sys, gpufleet.catalog as c\n"
         "for name in c.__all__:\n"
         "    if name.endswith('s') and name[0].islower() and name != 'azure_native_fields': getattr(c, name)()\n"
         "heavy = ['pulumi', 'pulumi_azure_native', 'pulumi_kubernetes', 'kubernetes', 'ansible', 'pydantic']\n"
@@ -119,7 +118,7 @@ def test_a_load_of_everything_imports_no_sdk() -> None:
 
 
 def test_tables_cannot_be_changed_through_the_accessors() -> None:
-    from infra.catalog import azure_sizes, gpu_models
+    from gpufleet.catalog import azure_sizes, gpu_models
 
     with pytest.raises(TypeError):
         azure_sizes()["x"] = None  # type: ignore[index]
@@ -130,4 +129,4 @@ def test_tables_cannot_be_changed_through_the_accessors() -> None:
 def test_an_unreadable_table_raises_our_error(folder: Path) -> None:
     (folder / "things.yaml").write_text("- a list\n")
     with pytest.raises(CatalogError, match="not a mapping"):
-        tables.load("things")
+        reading.load("things")

@@ -3,8 +3,7 @@
 import re
 
 import pytest
-
-from infra.catalog import (
+from gpufleet.catalog import (
     component,
     components,
     components_of,

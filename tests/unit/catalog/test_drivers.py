@@ -3,8 +3,7 @@
 from itertools import pairwise
 
 import pytest
-
-from infra.catalog import (
+from gpufleet.catalog import (
     architectures,
     component,
     cuda_compat_unknown,

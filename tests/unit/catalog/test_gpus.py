@@ -3,8 +3,7 @@
 import re
 
 import pytest
-
-from infra.catalog import (
+from gpufleet.catalog import (
     GpuModel,
     architecture,
     architectures,
@@ -13,7 +12,7 @@ from infra.catalog import (
     gpu_groups,
     gpu_model,
     gpu_models,
-    tables,
+    reading,
 )
 
 MODELS = list(gpu_models().values())
@@ -158,9 +157,9 @@ def test_mig_profiles_are_the_published_ones(gpu: str) -> None:
 
 
 def test_every_mig_table_has_published_figures_and_a_model() -> None:
-    named = {row["mig"] for row in tables.rows("gpus", "gpu_models") if row.get("mig")}
-    assert named == {row["id"] for row in tables.rows("mig", "mig_tables")}
-    covered = {row["mig"] for row in tables.rows("gpus", "gpu_models") if row["id"] in MIG_FIGURES}
+    named = {row["mig"] for row in reading.rows("gpus", "gpu_models") if row.get("mig")}
+    assert named == {row["id"] for row in reading.rows("mig", "mig_tables")}
+    covered = {row["mig"] for row in reading.rows("gpus", "gpu_models") if row["id"] in MIG_FIGURES}
     assert covered == named
 
 
@@ -172,7 +171,7 @@ def test_mig_needs_the_published_driver(gpu: str) -> None:
 
 
 def test_neighbours_differ() -> None:
-    mig = {row["id"]: row["profiles"] for row in tables.rows("mig", "mig_tables")}
+    mig = {row["id"]: row["profiles"] for row in reading.rows("mig", "mig_tables")}
     for one, profiles in mig.items():
         for other, others in mig.items():
             if one < other and {one, other} not in SAME_MIG:

@@ -1,8 +1,7 @@
 """Tables that the host roles read: PCI ids, packages, repositories, fabric."""
 
 import pytest
-
-from infra.catalog import (
+from gpufleet.catalog import (
     architecture_directory,
     driver_branches,
     gpu_models,
@@ -10,8 +9,8 @@ from infra.catalog import (
     packages_for,
     pci_gpu,
     pci_gpus,
+    reading,
     repo_directories,
-    tables,
 )
 
 
@@ -42,7 +41,7 @@ def test_gpu_of_a_pci_device(device: str, subsystem: str | None, gpu: str | None
 
 
 def test_nvswitch_ids() -> None:
-    assert {row["device"]: row["generation"] for row in tables.rows("pci", "pci_nvswitches")} == {"1af1": 2, "22a3": 3}
+    assert {row["device"]: row["generation"] for row in reading.rows("pci", "pci_nvswitches")} == {"1af1": 2, "22a3": 3}
 
 
 @pytest.mark.parametrize("branch", driver_branches())
@@ -100,7 +99,7 @@ def test_arm_servers_are_called_sbsa() -> None:
 
 
 def test_platforms_are_told_apart_by_support() -> None:
-    rows = {row["platform"]: row for row in tables.rows("platforms", "platforms")}
+    rows = {row["platform"]: row for row in reading.rows("platforms", "platforms")}
     assert {p for p, row in rows.items() if row["support"] == "first-class"} == {
         "ubuntu-22.04", "ubuntu-24.04", "ubuntu-26.04", "debian-12", "debian-13", "rhel-9", "rhel-10",
     }  # fmt: skip
@@ -114,7 +113,7 @@ def test_platforms_are_told_apart_by_support() -> None:
 
 
 def test_fabric_platforms_name_models() -> None:
-    rows = tables.rows("fabric", "fabric_platforms")
+    rows = reading.rows("fabric", "fabric_platforms")
     named = [gpu for row in rows for gpu in row["gpus"]]
     assert set(named) <= set(gpu_models())
     assert len(named) == len(set(named)), "a model decides for one platform"

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from gpufleet.cli.main import COMMANDS, main
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.cli.main import COMMANDS, main
 from tests.unit.config.samples import sections, stack_text
 from tests.unit.config.test_together import TEN_AKS
 from tests.unit.plan.strategies import CALM
@@ -166,7 +166,7 @@ def test_a_fault_of_gpufleet_is_one_message(
     def broken(*_: object) -> None:
         raise RuntimeError("secret text of an exception")
 
-    monkeypatch.setattr("infra.cli.plan.compile_option", broken)
+    monkeypatch.setattr("gpufleet.cli.plan.compile_option", broken)
     monkeypatch.delenv("GPUFLEET_DEBUG", raising=False)
     assert gpufleet("plan", "-s", "good") == 1
     said = capsys.readouterr().err
@@ -205,7 +205,7 @@ def test_any_words_end_in_an_exit_code(words: list[str]) -> None:
 
 
 def _process(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "infra.cli.main", *words]
+    command = [sys.executable, "-m", "gpufleet.cli.main", *words]
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True, check=False)
 
 
@@ -218,7 +218,7 @@ def test_as_a_process_without_pulumi_cluster_or_credentials() -> None:
 def test_plan_loads_no_provider() -> None:
     """Importing the SDKs costs half a second, and a plan needs none of them."""
     script = (
-        "import sys; from infra.cli.main import main; main(['plan', '-s', 'aks-prod', '--json']);"
+        "import sys; from gpufleet.cli.main import main; main(['plan', '-s', 'aks-prod', '--json']);"
         "print(sorted(m for m in sys.modules if m.split('.')[0] in"
         " ('pulumi', 'pulumi_azure_native', 'pulumi_kubernetes', 'kubernetes', 'grpc', 'twin')), file=sys.stderr)"
     )
@@ -229,7 +229,7 @@ def test_plan_loads_no_provider() -> None:
 def test_a_reader_that_goes_away() -> None:
     """`gpufleet plan ... | head -1`: no traceback, and no complaint of the interpreter at its end."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "infra.cli.main", "plan", "-s", "aks-prod", "--json"],
+        [sys.executable, "-m", "gpufleet.cli.main", "plan", "-s", "aks-prod", "--json"],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None

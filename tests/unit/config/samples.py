@@ -6,10 +6,9 @@ import copy
 from typing import Any
 
 import yaml
-
-from infra.config.diagnostics import Diagnostic
-from infra.config.source import Source, parse, split_path
-from infra.stackfile import Compiled, compile_source
+from gpufleet.compiled import Compiled, compile_source
+from gpufleet.findings.finding import Finding
+from gpufleet.stackfile.source import Source, parse, split_path
 
 REMOVE = object()
 
@@ -77,7 +76,7 @@ def told(compiled: Compiled) -> list[tuple[str, str]]:
     return [(d.code, d.path) for d in compiled.found]
 
 
-def the_one(compiled: Compiled, code: str) -> Diagnostic:
+def the_one(compiled: Compiled, code: str) -> Finding:
     """The only diagnostic of a code; fails with all of them where there is none or more."""
     found = [d for d in compiled.found if d.code == code]
     assert len(found) == 1, told(compiled)

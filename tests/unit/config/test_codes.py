@@ -6,25 +6,25 @@ import re
 import string
 from pathlib import Path
 
+import gpufleet.findings
 import pytest
 import yaml
-
-import infra.config
-from infra.config.diagnostics import (
+from gpufleet.findings.finding import (
     Severity,
     acknowledge,
     closest_match,
-    diagnostic,
     errors,
+    finding,
     show,
     summary,
     text,
 )
+
 from tests.unit.config.rule_cases import CASES
 from tests.unit.config.samples import compile_base, compile_text, the_one
 from tests.unit.config.text_cases import TEXT_CASES
 
-ROWS = yaml.safe_load((Path(next(iter(infra.config.__path__))) / "codes.yaml").read_text(encoding="utf-8"))
+ROWS = yaml.safe_load((Path(next(iter(gpufleet.findings.__path__))) / "codes.yaml").read_text(encoding="utf-8"))
 
 
 def test_every_code_is_triggered() -> None:
@@ -65,11 +65,11 @@ def test_call_sites_fill_every_placeholder() -> None:
 
 def test_a_placeholder_without_detail_is_a_fault_of_the_caller() -> None:
     with pytest.raises(KeyError):
-        diagnostic("GF201", "pools[0].driver", value="x")
+        finding("GF201", "pools[0].driver", value="x")
 
 
 def test_values_with_braces_are_shown_as_they_are() -> None:
-    found = diagnostic("GF230", "a", value="{value} {0} %s")
+    found = finding("GF230", "a", value="{value} {0} %s")
     assert "{value} {0} %s" in found.message
 
 
@@ -124,7 +124,7 @@ def test_text_of_a_diagnostic() -> None:
 
 
 def test_only_warnings_can_be_acknowledged() -> None:
-    found = [diagnostic("GF205", "a", value="none"), diagnostic("GF202", "b"), diagnostic("GF423", "c")]
+    found = [finding("GF205", "a", value="none"), finding("GF202", "b"), finding("GF423", "c")]
     reasons = {"GF205": "why", "GF202": "no", "GF423": "no"}
     assert [d.acknowledged for d in acknowledge(found, reasons)] == ["why", None, None]
     assert [d.code for d in errors(found)] == ["GF202"]
@@ -133,7 +133,7 @@ def test_only_warnings_can_be_acknowledged() -> None:
 
 
 def test_json_form_leaves_out_what_is_not_known() -> None:
-    assert diagnostic("GF002", "").as_dict() == {
+    assert finding("GF002", "").as_dict() == {
         "code": "GF002",
         "severity": Severity.ERROR,
         "path": "",

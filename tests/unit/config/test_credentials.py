@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from gpufleet.findings.credentials import credentials, redacted
+from gpufleet.findings.finding import show
 
-from infra.config.credentials import credentials, redacted
-from infra.config.diagnostics import show
 from tests.unit.config.samples import compile_base, told
 
 SECRET = "s3cr3t"

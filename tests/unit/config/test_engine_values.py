@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpufleet.compiled import compile_engine, compile_file
+from gpufleet.stackfile.source import SecretText, from_engine, parse
 
-from infra.config.source import SecretText, from_engine, parse
-from infra.stackfile import compile_engine, compile_file
 from tests.unit.config.samples import BASES, REMOVE, compile_data, compile_text, sections, stack_text, told
 from tests.unit.config.text_cases import GOOD, TEXT_CASES, pool
 

@@ -8,13 +8,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from gpufleet.compiled import Compiled
+from gpufleet.findings.finding import Severity
+from gpufleet.plan.render import render
+from gpufleet.stackfile.source import parse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.config.diagnostics import Severity
-from infra.config.source import parse
-from infra.plan.render import render
-from infra.stackfile import Compiled
 from tests.unit.config.samples import BASES, compile_data, compile_text, sections
 from tests.unit.plan.strategies import CALM, stacks
 

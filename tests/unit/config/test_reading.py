@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpufleet.compiled import compile_file, stack_name
+from gpufleet.stackfile.source import SecretText, join_path, parse, read_file, split_path
 
-from infra.config.source import SecretText, join_path, parse, read_file, split_path
-from infra.stackfile import compile_file, stack_name
 from tests.unit.config.samples import compile_text, the_one, told
 from tests.unit.config.text_cases import (
     CLUSTER,

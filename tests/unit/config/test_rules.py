@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from gpufleet.findings.finding import Severity, codes
+from gpufleet.stackfile.source import PathParts, split_path
 
-from infra.config.diagnostics import Severity, codes
-from infra.config.source import PathParts, split_path
 from tests.unit.config.rule_cases import CASES, Case
 from tests.unit.config.samples import compile_base, sections, stack_text, the_one, told
 

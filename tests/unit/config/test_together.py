@@ -6,8 +6,8 @@ import copy
 from typing import Any
 
 import pytest
+from gpufleet.findings.finding import Severity
 
-from infra.config.diagnostics import Severity
 from tests.unit.config.rule_cases import CASES, Case
 from tests.unit.config.samples import BASES, REMOVE, compile_data, compile_text, put, sections, stack_text, told
 

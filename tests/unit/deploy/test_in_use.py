@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from infra.deploy.in_use import check_in_use, methods_that_change, other_route, refusals, strangers
+from gpufleet.deploy.in_use import check_in_use, methods_that_change, other_route, refusals, strangers
+
 from tests.unit.config.samples import compile_base
 
 SHARED = {"sharing.half": {"strategy": "timeSlicing", "replicas": 2}, "pools[0].sharing": "half"}

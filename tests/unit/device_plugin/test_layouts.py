@@ -1,8 +1,8 @@
 """MIG layouts, sharing and labels: the matrix of the reference, row by row, and its neighbours."""
 
 import pytest
+from gpufleet.device_plugin import NodeLayout, Prediction, parse_mig, predict
 
-from infra.plan.device_plugin import NodeLayout, Prediction, parse_mig, predict
 from tests.unit.device_plugin.cases import GPU4, sharing
 
 A100 = "NVIDIA A100-SXM4-80GB"

@@ -1,9 +1,9 @@
 """Every part of a text that does nothing is named, with its place and what was probably meant."""
 
 import pytest
+from gpufleet.device_plugin import NodeLayout, predict
+from gpufleet.device_plugin.options import by_path, keys_of
 
-from infra.plan.device_plugin import NodeLayout, predict
-from infra.plan.device_plugin.options import by_path, keys_of
 from tests.unit.device_plugin.cases import GPU4, sharing
 
 NODE = NodeLayout(2)

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from gpufleet.cli.main import main
 
-from infra.cli.main import main
 from tests.unit.device_plugin.cases import HERE, rows
 
 INPUT = ("name", "config", "gpus", "mig", "env")
@@ -73,7 +73,7 @@ def test_a_missing_file_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_start_up_imports_no_provider() -> None:
     code = (
-        "import sys; from infra.cli.main import main; main(['predict', '/dev/null']); "
+        "import sys; from gpufleet.cli.main import main; main(['predict', '/dev/null']); "
         "print([m for m in sys.modules if m.split('.')[0] in ('pulumi', 'pulumi_kubernetes', 'pulumi_azure_native', "
         "'kubernetes', 'pydantic')])"
     )

@@ -2,11 +2,10 @@
 
 import string
 
+from gpufleet.device_plugin import NodeLayout, predict
+from gpufleet.device_plugin.yaml11 import YamlError, read
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from infra.plan.device_plugin import NodeLayout, predict
-from infra.plan.device_plugin.yaml11 import YamlError, read
 
 NODE = NodeLayout(2)
 OUTCOMES = {"accept", "reject-parse", "reject-flags", "reject-devices"}

@@ -7,8 +7,8 @@ Two rows, an empty MIG GPU under `mixed` and a compute slice of an instance, fol
 from typing import Any
 
 import pytest
+from gpufleet.device_plugin import NodeLayout, parse_mig, predict
 
-from infra.plan.device_plugin import NodeLayout, parse_mig, predict
 from tests.unit.device_plugin.cases import rows
 
 

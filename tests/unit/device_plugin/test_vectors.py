@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from gpufleet.device_plugin import NodeLayout, parse_mig, predict
+from gpufleet.device_plugin.evaluate import _disable_renaming
+from gpufleet.device_plugin.loader import load
 
-from infra.plan.device_plugin import NodeLayout, parse_mig, predict
-from infra.plan.device_plugin.evaluate import _disable_renaming
-from infra.plan.device_plugin.loader import load
 from tests.unit.device_plugin.cases import rows
 
 ANSWERS = ("outcome", "capacity", "strategy", "fail_gt1", "labels", "labels_lost", "ignored_fields_warned")

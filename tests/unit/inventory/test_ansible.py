@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpufleet.cli.main import main
+from gpufleet.findings.finding import text
 
-from infra.cli.main import main
-from infra.config.diagnostics import text
 from tests.unit.config.samples import compile_text
 from tests.unit.inventory.conftest import ROOT
 from tests.unit.inventory.stacks import full_text

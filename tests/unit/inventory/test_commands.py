@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpufleet.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE, main
 
-from infra.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE, main
 from tests.unit.config.samples import sections, stack_text
 from tests.unit.inventory.stacks import full_text
 

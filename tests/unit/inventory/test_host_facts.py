@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import health
+from gpufleet.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE, main
+from gpufleet.compiled import compile_source
+from gpufleet.findings.finding import Finding, Severity, codes
+from gpufleet.hosts import health
+from gpufleet.inventory.facts_file import read_facts
+from gpufleet.rules.host_facts import HostFact, check_facts
+from gpufleet.stackfile.source import parse
 
-from infra.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE, main
-from infra.config.diagnostics import Diagnostic, Severity, codes
-from infra.config.source import parse
-from infra.inventory.facts_file import read_facts
-from infra.plan.host_facts import HostFact, check_facts
-from infra.stackfile import compile_source
 from tests.unit.config.samples import compile_base, sections, stack_text
 from tests.unit.inventory.fact_cases import FACT, FACT_CASES, OPERATOR, FactCase, fact, team
 from tests.unit.roles.converged import converged, on
@@ -24,7 +24,7 @@ def facts_of(*hosts: str, **changes: Any) -> dict[str, HostFact | None]:
     return {host: HostFact.model_validate(fact(changes)) for host in hosts}
 
 
-def compared(stack: dict[str, Any], facts: dict[str, HostFact | None]) -> list[Diagnostic]:
+def compared(stack: dict[str, Any], facts: dict[str, HostFact | None]) -> list[Finding]:
     """All that is found about facts, through the whole road."""
     text = stack_text(sections("existing-plugin", stack))
     source, read = parse(text, "stacks/Pulumi.test.yaml")

@@ -7,16 +7,16 @@ import string
 
 import pytest
 import yaml
+from gpufleet.findings.finding import Severity, codes
+from gpufleet.plan.hosts import check_inventory
 
-from infra.config.diagnostics import Severity, codes
-from infra.plan.hosts import check_inventory
 from tests.unit.config.case import Case
 from tests.unit.config.samples import compile_base, the_one, told
 from tests.unit.inventory.conftest import ROOT
 from tests.unit.inventory.fact_cases import FACT_CASES
 from tests.unit.inventory.rule_cases import CASES, on, runfile
 
-ROWS = yaml.safe_load((ROOT / "infra/inventory/codes.yaml").read_text())
+ROWS = yaml.safe_load((ROOT / "infra/gpufleet/inventory/codes.yaml").read_text())
 #: Codes whose tests are not rows: reading facts, and what only an inventory or the whole of the facts shows.
 ELSEWHERE = {"GF810", "GF811", "GF812", "GF813", "GF820", "GF822", "GF823"}
 
@@ -40,7 +40,7 @@ def test_row(code: str) -> None:
 
 
 def test_no_code_of_the_roles_is_used_again() -> None:
-    findings = yaml.safe_load((ROOT / "infra/catalog/host_findings.yaml").read_text())["findings"]
+    findings = yaml.safe_load((ROOT / "infra/gpufleet/catalog/tables/host_findings.yaml").read_text())["findings"]
     assert not {row["code"] for row in findings} & set(codes())
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
+from gpufleet.inventory.inventory import Inventory, cuda_target, inventory, mig_layout
+from gpufleet.inventory.load import kubeconfig_path
+from gpufleet.inventory.show import as_json, graph, listing
+from gpufleet.stackfile.cluster import KubeconfigRef
+from gpufleet.stackfile.model import Stack
 from hypothesis import given
 
-from infra.config.cluster import KubeconfigRef
-from infra.config.model import Stack
-from infra.inventory.load import kubeconfig_path
-from infra.inventory.show import as_json, graph, listing
-from infra.plan.inventory import Inventory, cuda_target, inventory, mig_layout
 from tests.unit.config.samples import compile_data, put, told
 from tests.unit.inventory.conftest import ROOT
 from tests.unit.inventory.stacks import FULL, SHA, host_stacks
@@ -326,5 +326,5 @@ def test_reboot_policies_and_runtime_owners_are_those_of_the_roles() -> None:
     assert schema["rebootPolicy"]["enum"] == SPECIFICATIONS["gpu_reboot_policy"]["choices"]
     owners = schema["runtimeOwner"]["anyOf"][0]["enum"]
     assert owners == SPECIFICATIONS["gpu_runtime_owner"]["choices"]
-    rows = yaml.safe_load((ROOT / "infra/catalog/distributions.yaml").read_text())["distributions"]
+    rows = yaml.safe_load((ROOT / "infra/gpufleet/catalog/tables/distributions.yaml").read_text())["distributions"]
     assert {row["host_runtime_owner"] for row in rows} <= set(owners)

@@ -6,15 +6,15 @@ from datetime import date
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import driver, mig, sources, toolkit
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import Context
+from gpufleet.catalog import driver_branches
+from gpufleet.hosts import driver, mig, sources, toolkit
+from gpufleet.hosts.context import Context
+from gpufleet.inventory.inventory import inventory
+from gpufleet.mirror.mirror_list import MirrorList, mirror_list
+from gpufleet.plan.compile import compile_plan
+from gpufleet.plan.hosts import kernel_modules, target_driver
+from gpufleet.stackfile.model import ExistingStack
 
-from infra.catalog import driver_branches
-from infra.config.model import ExistingStack
-from infra.plan.compile import compile_plan
-from infra.plan.hosts import kernel_modules, target_driver
-from infra.plan.inventory import inventory
-from infra.plan.mirror import MirrorList, mirror_list
 from tests.unit.inventory.stacks import FULL
 from tests.unit.inventory.test_inventory import stack_of
 from tests.unit.roles.hosts import TODAY, gpus, host, probe

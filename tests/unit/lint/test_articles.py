@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from infra.lint import Options, lint
-from infra.lint.node import parse_node
+from gpufleet.lint import Options, lint
+from gpufleet.lint.node import parse_node
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "articles"
 ROW = re.compile(r"^\| (\S+\.yaml) \| (\d+) \| (GF\d{3}) \| (.+) \|$", re.M)

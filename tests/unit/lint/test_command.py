@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from gpufleet.cli.main import main
 
-from infra.cli.main import main
 from tests.unit.lint.told import GPU4, config_map, limits, pod
 
 
@@ -225,7 +225,7 @@ def test_start_up_imports_no_provider(words: list[str], none_of: tuple[str, ...]
     file.write_text(GPU4)
     args = [str(file) if word == "FILE" else word for word in words]
     code = (
-        f"import sys; from infra.cli.main import main; code = main({args!r}); "
+        f"import sys; from gpufleet.cli.main import main; code = main({args!r}); "
         f"print(code, [m for m in sys.modules if m.split('.')[0] in {none_of!r}])"
     )
     root = Path(__file__).parents[3]

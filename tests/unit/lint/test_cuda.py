@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from gpufleet.lint import Options, lint
+from gpufleet.lint.stack import pools_of
 
-from infra.lint import Options, lint
-from infra.lint.stack import pools_of
 from tests.unit.lint.told import codes, one, pod
 
 

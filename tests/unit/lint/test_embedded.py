@@ -5,8 +5,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from gpufleet.cli.main import main
 
-from infra.cli.main import main
 from tests.unit.lint.told import GPU4, codes, d, one
 
 BAD = GPU4.replace("timeSlicing", "time_slicing")

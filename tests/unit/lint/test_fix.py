@@ -5,10 +5,10 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from gpufleet.cli.main import main
+from gpufleet.device_plugin import NodeLayout, predict
+from gpufleet.lint.fix import Reading, fix_config
 
-from infra.cli.main import main
-from infra.lint.fix import Reading, fix_config
-from infra.plan.device_plugin import NodeLayout, predict
 from tests.unit.lint.told import GPU4, config_map, d
 
 NODE = NodeLayout(2)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
+from gpufleet.compiled import compile_file
+from gpufleet.lint import lint
+from gpufleet.plan.compile import Plan
 
-from infra.lint import lint
-from infra.plan.compile import Plan
-from infra.stackfile import compile_file
 from tests.unit.config.samples import compile_base
 
 STACKS = sorted((Path(__file__).parents[3] / "stacks").glob("Pulumi.*.yaml"))

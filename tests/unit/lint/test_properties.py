@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from gpufleet.device_plugin import NodeLayout, predict
+from gpufleet.lint import Options, lint
+from gpufleet.lint.node import parse_node
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.lint import Options, lint
-from infra.lint.node import parse_node
-from infra.plan.device_plugin import NodeLayout, predict
 from tests.unit.lint.told import GPU4, codes, config_map, told
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "articles"

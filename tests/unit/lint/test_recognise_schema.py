@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from infra.cli.main import main
-from infra.lint.node import parse_node
+from gpufleet.cli.main import main
+from gpufleet.lint.node import parse_node
 
 ROOT = Path(__file__).resolve().parents[3]
 

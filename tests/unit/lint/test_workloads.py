@@ -1,8 +1,8 @@
 """Pods that use GPUs: requests, variables, tolerations, memory, spread."""
 
 import pytest
+from gpufleet.plan.taints import parse_taint
 
-from infra.plan.taints import parse_taint
 from tests.unit.lint.told import GPU4, codes, config_map, limits, one, pod, told
 
 SHARED = GPU4.replace("failRequestsGreaterThanOne: true", "failRequestsGreaterThanOne: false")

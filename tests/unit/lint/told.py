@@ -3,9 +3,9 @@
 import textwrap
 from typing import Any
 
-from infra.config.diagnostics import Diagnostic
-from infra.lint import Options, lint
-from infra.lint.node import parse_node
+from gpufleet.findings.finding import Finding
+from gpufleet.lint import Options, lint
+from gpufleet.lint.node import parse_node
 
 GPU4 = """\
 version: v1
@@ -22,7 +22,7 @@ def d(text: str) -> str:
     return textwrap.dedent(text).lstrip("\n")
 
 
-def told(*texts: str, gpus: str = "", mig: str = "", **options: Any) -> list[Diagnostic]:
+def told(*texts: str, gpus: str = "", mig: str = "", **options: Any) -> list[Finding]:
     node = parse_node(gpus, mig) if gpus else None
     files = [(f"f{i}.yaml", text) for i, text in enumerate(texts)]
     return list(lint(files, Options(node=node, **options)).found)
@@ -32,7 +32,7 @@ def codes(*texts: str, **options: Any) -> list[str]:
     return sorted({one.code for one in told(*texts, **options)})
 
 
-def one(code: str, *texts: str, **options: Any) -> Diagnostic:
+def one(code: str, *texts: str, **options: Any) -> Finding:
     found = [x for x in told(*texts, **options) if x.code == code]
     assert len(found) == 1, [(x.code, x.path) for x in told(*texts, **options)]
     return found[0]

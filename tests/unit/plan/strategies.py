@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpufleet.plan.names import OPERATOR_CONFIG_LABEL, UNSHARED
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-
-from infra.plan.names import OPERATOR_CONFIG_LABEL, UNSHARED
 
 #: No limits of time: the machine may be busy.
 CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

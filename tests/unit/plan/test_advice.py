@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpufleet.compiled import compile_file
+from gpufleet.findings.finding import Severity, codes
 
-from infra.config.diagnostics import Severity, codes
-from infra.stackfile import compile_file
 from tests.unit.config.samples import compile_base, the_one, told
 
 STACKS = sorted((Path(__file__).parents[3] / "stacks").glob("Pulumi.*.yaml"))

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from infra.catalog import (
+from gpufleet.catalog import (
     cuda_full_driver,
     cuda_image_branches,
     cuda_min_driver,
@@ -17,7 +16,9 @@ from infra.catalog import (
     driver_version,
     gpu_model,
 )
-from infra.plan.cuda import (
+from gpufleet.plan.facts import pool_facts
+from gpufleet.plan.pool_driver import pool_driver
+from gpufleet.teams.cuda import (
     Fit,
     Required,
     branch_bounds,
@@ -28,8 +29,7 @@ from infra.plan.cuda import (
     required_cuda,
     satisfied,
 )
-from infra.plan.facts import pool_facts
-from infra.plan.pool_driver import pool_driver
+
 from tests.unit.config.samples import compile_base
 
 

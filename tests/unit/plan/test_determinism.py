@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpufleet.compiled import compile_file
+from gpufleet.stackfile.source import parse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.config.source import parse
-from infra.stackfile import compile_file
 from tests.unit.config.samples import compile_data, compile_text
 from tests.unit.config.test_together import TEN_AKS, TEN_EXISTING
 from tests.unit.plan.strategies import CALM, stacks
@@ -26,13 +26,13 @@ SHIPPED = sorted(ROOT.joinpath("stacks").glob("Pulumi.*.yaml"))
 _PRINT_ALL = """
 import json, sys
 from pathlib import Path
-from infra.stackfile import compile_engine
+from gpufleet.compiled import compile_engine
 from tests.unit.config.samples import compile_text
 for text in json.load(sys.stdin):
     compiled = compile_text(text)
     print(json.dumps([d.as_dict() for d in compiled.found]))
     print(compiled.plan.as_json() if compiled.plan else None)
-    from infra.config.source import parse
+    from gpufleet.stackfile.source import parse
     config = {f"gpufleet:{k}": json.dumps(v, default=str) for k, v in parse(text)[0].data.items()}
     engine = compile_engine("x", config, frozenset(), None)
     print(json.dumps([d.as_dict() for d in engine.found]))

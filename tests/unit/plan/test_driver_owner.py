@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from gpufleet.plan.compile import Plan
 
-from infra.plan.compile import Plan
 from tests.unit.config.samples import compile_base, told
 
 AKS_CLASS, NVIDIA = "nvidia-container-runtime", "nvidia"

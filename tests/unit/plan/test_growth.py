@@ -9,10 +9,10 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from gpufleet.compiled import Compiled, compile_source
+from gpufleet.plan.compile import check, compile_plan
+from gpufleet.stackfile.source import Source
 
-from infra.config.source import Source
-from infra.plan.compile import check, compile_plan
-from infra.stackfile import Compiled, compile_source
 from tests.unit.config.samples import compile_data, sections
 
 INFRA = str(Path(__file__).parents[3] / "infra")

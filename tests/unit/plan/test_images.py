@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpufleet.catalog import components_of
 
-from infra.catalog import components_of
 from tests.unit.config.samples import compile_base
 
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from gpufleet.catalog import GpuModel, gpu_models
+from gpufleet.plan.compile import Plan
+from gpufleet.plan.mig import Placement, fits, placement
 
-from infra.catalog import GpuModel, gpu_models
-from infra.plan.compile import Plan
-from infra.plan.mig import Placement, fits, placement
 from tests.unit.config.samples import compile_base, compile_data, sections, told
 from tests.unit.device_plugin.cases import rows
 

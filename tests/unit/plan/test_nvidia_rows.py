@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from gpufleet.plan.compile import Plan
 
-from infra.plan.compile import Plan
 from tests.unit.config.samples import compile_base, told
 
 HAMI = {"sharing.h": {"strategy": "hami"}, "pools[0].sharing": "h"}

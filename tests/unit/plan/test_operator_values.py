@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpufleet.plan.compile import Plan
+from gpufleet.routes.operator import DERIVED_PATHS
 from hypothesis import given
 
-from infra.plan.compile import Plan
-from infra.plan.operator_values import DERIVED_PATHS
 from tests.unit.config.samples import compile_base, compile_data, told
 from tests.unit.plan.strategies import CALM, stacks
 

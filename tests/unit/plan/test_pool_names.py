@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import pytest
+from gpufleet.plan.pool_names import agent_pool_name
+from gpufleet.stackfile.pools import AksPool
 
-from infra.config.pools import AksPool
-from infra.plan.pool_names import agent_pool_name
 from tests.unit.config.samples import REMOVE, compile_base, told
 
 PROFILES = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from gpufleet.plan.compile import Plan
+from gpufleet.plan.facts import Facts
+from gpufleet.plan.pool_plan import PoolPlan
+from gpufleet.plan.prediction import predict_node
+from gpufleet.plan.sharing import profile_of
+from gpufleet.stackfile.sharing import NoSharing
 
-from infra.config.sharing import NoSharing
-from infra.plan.compile import Plan
-from infra.plan.facts import Facts
-from infra.plan.pool_plan import PoolPlan
-from infra.plan.prediction import predict_node
-from infra.plan.sharing import profile_of
 from tests.unit.config.samples import REMOVE, compile_base, told
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from gpufleet.plan.render import render, table
 
-from infra.plan.render import render, table
 from tests.unit.config.samples import REMOVE, compile_base
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 import yaml
+from gpufleet.plan.compile import Plan
+from gpufleet.plan.names import config_map_name, content_hash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.plan.compile import Plan
-from infra.plan.names import config_map_name, content_hash
 from tests.unit.config.samples import compile_base, told
 from tests.unit.plan.strategies import CALM
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from gpufleet.plan.compile import Plan
+from gpufleet.plan.taints import Taint, Toleration, parse_taint, tolerations
 from hypothesis import given
 
-from infra.plan.compile import Plan
-from infra.plan.taints import Taint, Toleration, parse_taint, tolerations
 from tests.unit.config.samples import compile_base, compile_data, told
 from tests.unit.plan.strategies import CALM, stacks
 

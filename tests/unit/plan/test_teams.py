@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from gpufleet.teams.teams import TeamPlan
 
-from infra.plan.teams import TeamPlan
 from tests.unit.config.samples import REMOVE, compile_base, told
 
 RENAMED = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import containerd, driver, driver_config, toolkit
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import Context
+from gpufleet.hosts import containerd, driver, driver_config, toolkit
+from gpufleet.hosts.context import Context
 
 from .hosts import answer, file, gpu, host, merged, packages, probe, unit
 

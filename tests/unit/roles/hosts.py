@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.catalog import catalog
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import Context
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils.settings import defaults
+from gpufleet.hosts.catalog import catalog
+from gpufleet.hosts.context import Context
 
 KERNEL = "6.8.0-45-generic"
 TODAY = "2026-11-30"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import containerd, tomltext
+from gpufleet.hosts import containerd, tomltext
 
 V2 = """version = 2
 # local

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from ansible_collections.gpufleet.hosts.plugins.action.packages import ActionModule
 from ansible_collections.gpufleet.hosts.plugins.module_utils import index, paths
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
+from ansible_collections.gpufleet.hosts.plugins.plugin_utils import settings
+from gpufleet.hosts import (
     driver,
     driver_config,
     fabric,
     health,
     preflight,
-    settings,
     toolkit,
     verify,
 )
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import describe, undo
+from gpufleet.hosts.context import describe, undo
 
 from .converged import SET, VERSION, converged, on, resolved_driver
 from .hosts import codes, file, gpu, gpus, merged, package, packages, probe, unit

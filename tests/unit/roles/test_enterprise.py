@@ -9,8 +9,8 @@ from ansible.parsing.dataloader import DataLoader  # noqa: F401  (the action plu
 from ansible_collections.gpufleet.hosts.plugins.action.packages import ActionModule
 from ansible_collections.gpufleet.hosts.plugins.module_utils import index
 from ansible_collections.gpufleet.hosts.plugins.modules import resolve
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import driver, mig, preflight, toolkit
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import Context
+from gpufleet.hosts import driver, mig, preflight, toolkit
+from gpufleet.hosts.context import Context
 
 from .converged import KIT, VERSION, on, resolved_driver
 from .hosts import answer, codes, gpus, host, package, packages, probe

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
+from gpufleet.hosts import (
     driver,
     fabric,
     verify,
 )
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import describe
+from gpufleet.hosts.context import describe
 
 from .converged import KIT, SET, VERSION, converged, on, smi
 from .hosts import codes, gpus, merged, package, packages

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
+from gpufleet.hosts import (
     health,
     verify,
 )
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import describe
+from gpufleet.hosts.context import describe
 
 from .converged import V2, VERSION, converged, on, smi
 from .hosts import codes, file, gpus, merged, package, unit

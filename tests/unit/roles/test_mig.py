@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import mig
+from gpufleet.hosts import mig
 
 from .hosts import answer, codes, file, gpus, host, package, probe, unit
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import preflight, report
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import Context
+from gpufleet.hosts import preflight, report
+from gpufleet.hosts.context import Context
 
 from .hosts import KERNEL, answer, codes, file, gpu, gpus, host, merged, package, packages, probe, unit
 
@@ -362,6 +362,6 @@ def test_an_old_controller_is_refused() -> None:
 
 def test_a_branch_without_a_known_version_wants_one() -> None:
     context = host(gpu_driver_branch="515")
-    row = context.tables.row("driver-branches", "driver_branches", "branch", 515)
+    row = context.tables.row("driver_branches", "driver_branches", "branch", 515)
     assert row and row["newest_seen"] is None
     assert "GF711" in codes(preflight.findings(context))

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
+from gpufleet.hosts import (
     driver,
     preflight,
     sources,

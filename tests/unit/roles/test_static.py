@@ -100,12 +100,10 @@ def test_commands_say_when_they_change_something() -> None:
 
 
 def test_every_code_is_used_and_every_used_code_is_in_the_table() -> None:
-    plugins = ROOT / "collections/ansible_collections/gpufleet/hosts/plugins"
-    text = "".join(
-        path.read_text() for folder in ("plugin_utils", "action") for path in (plugins / folder).glob("*.py")
-    )
+    folders = (ROOT / "infra/gpufleet/hosts", ROOT / "plugins/plugin_utils", ROOT / "plugins/action")
+    text = "".join(path.read_text() for folder in folders for path in folder.glob("*.py"))
     used = set(re.findall(r'"(GF7\d\d)"', text))
-    rows = yaml.safe_load((ROOT / "infra/catalog/host_findings.yaml").read_text())["findings"]
+    rows = yaml.safe_load((ROOT / "infra/gpufleet/catalog/tables/host_findings.yaml").read_text())["findings"]
     assert used == {row["code"] for row in rows}
 
 
@@ -142,7 +140,7 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 def test_lint_production_with_nothing_skipped() -> None:
     settings = yaml.safe_load((ROOT / ".ansible-lint").read_text())
     assert settings["profile"] == "production" and not {"skip_list", "warn_list", "enable_list"} & set(settings)
-    result = run("ansible-lint", "--offline", "--nocolor", "roles", "playbooks", "collections")
+    result = run("ansible-lint", "--offline", "--nocolor", "roles", "playbooks", "plugins")
     assert result.returncode == 0, result.stdout + result.stderr
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import driver, fabric
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.platforms import platform_of, repository_directory
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.versions import at_least, upstream, within
+from gpufleet.hosts import driver, fabric
+from gpufleet.hosts.platforms import platform_of, repository_directory
+from gpufleet.hosts.versions import at_least, upstream, within
 
 from .hosts import codes, gpu, gpus, host, probe
 
@@ -21,7 +21,7 @@ NEWEST = "the newest version that the catalogue knows"
 def chosen(devices: list[dict[str, Any]], **variables: Any) -> tuple[Any, ...]:
     context = host(probe(hardware={"gpus": devices}), **variables)
     target = context.target
-    row = context.tables.row("driver-branches", "driver_branches", "branch", target.branch)
+    row = context.tables.row("driver_branches", "driver_branches", "branch", target.branch)
     own = str(variables.get("gpu_driver_version", ""))
     version = NEWEST if row and target.version == row["newest_seen"] and not own else target.version
     return target.branch, version, target.flavour, codes(target.problems)

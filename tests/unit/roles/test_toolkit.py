@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils import (
+from gpufleet.hosts import (
     driver,
     toolkit,
 )
-from ansible_collections.gpufleet.hosts.plugins.plugin_utils.context import describe, undo
+from gpufleet.hosts.context import describe, undo
 
 from .converged import KIT, SET, V2, VERSION, converged, on
 from .hosts import answer, codes, file, merged, packages, unit

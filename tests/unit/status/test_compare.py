@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from gpufleet.plan.compile import Plan
+from gpufleet.status.compare import Status, compare
+from gpufleet.status.observe import Observed, ObservedNode, PluginPod
+from gpufleet.status.render import render
 
-from infra.plan.compile import Plan
-from infra.status.compare import Status, compare
-from infra.status.observe import Observed, ObservedNode, PluginPod
-from infra.status.render import render
 from tests.unit.config.samples import REMOVE, compile_base, told
 
 SHARED = {"sharing.half": {"strategy": "timeSlicing", "replicas": 2}, "pools[0].sharing": "half"}

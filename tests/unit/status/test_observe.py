@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpufleet.stackfile.model import Stack
+from gpufleet.status import observe
+from gpufleet.status.observe import Cluster, ObservationError, load_kubeconfig
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import MaxRetryError
 
-from infra.config.model import Stack
-from infra.status import observe
-from infra.status.observe import Cluster, ObservationError, load_kubeconfig
 from tests.unit.config.samples import compile_base
 
 KUBECONFIG = "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: []\nusers: []\n"

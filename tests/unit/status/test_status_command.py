@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpufleet.cli import status as command
+from gpufleet.cli.main import main
+from gpufleet.status import observe
+from gpufleet.status.observe import ObservationError, Observed
 
-from infra.cli import status as command
-from infra.cli.main import main
-from infra.status import observe
-from infra.status.observe import ObservationError, Observed
 from tests.unit.config.samples import compile_base, sections, stack_text
 from tests.unit.config.test_together import TEN_AKS
 from tests.unit.status.test_compare import SHARED, arrived, node

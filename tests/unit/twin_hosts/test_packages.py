@@ -9,8 +9,8 @@ import tarfile
 from functools import cache
 
 import pytest
+from gpufleet.catalog import reading
 
-from infra.catalog import tables
 from twin.hosts import deb, payloads, repository, runfile, scenarios
 
 CONTEXT = payloads.Context()
@@ -70,7 +70,7 @@ def expand(text: str, version: str) -> str:
 def test_every_name_of_the_catalogue_exists_for_its_branch(driver: dict[str, object]) -> None:
     version = str(driver["version"])
     branch = int(version.split(".", maxsplit=1)[0])
-    rows = [row for row in tables.rows("packages", "package_names") if row["repo"] == "cuda"]
+    rows = [row for row in reading.rows("packages", "package_names") if row["repo"] == "cuda"]
     row = next(
         row for row in rows
         if row["os_family"] == "debian" and (row["min_branch"] or 0) <= branch <= (row["max_branch"] or 9999)
@@ -131,7 +131,7 @@ def test_every_dependency_of_the_repositories_exists_somewhere(suite: str) -> No
 
 
 def test_the_archive_of_ubuntu_has_the_names_of_the_catalogue() -> None:
-    row = next(row for row in tables.rows("packages", "package_names") if row["id"] == "ubuntu-archive")
+    row = next(row for row in reading.rows("packages", "package_names") if row["id"] == "ubuntu-archive")
     packages = {p.name: p for p in repository.archive_packages(repository.table(), CONTEXT, "6.8.0-60-generic")}
     wanted = [*row["driver_meta"].values(), *row["signed_modules"].values(), row["utils"], row["fabric_manager"]]
     for version in repository.table()["archive"]["drivers"]:
@@ -170,7 +170,7 @@ def test_a_suite_has_headers_of_the_running_kernel_and_its_own_compiler(suite: s
 
 def test_directories_and_keys_are_those_of_the_catalogue() -> None:
     """A directory has a key of its own in the twin exactly where the vendor has one, and every suite's is served."""
-    keys = [row for row in tables.rows("host_repositories", "repository_keys") if row["manager"] == "apt"]
+    keys = [row for row in reading.rows("host_repositories", "repository_keys") if row["manager"] == "apt"]
     assert DATA["resigned"] == [row["directory"] for row in keys if not row["sha1"]]
     assert {row["file"]: row["sha1"] for row in keys} == {"3bf863cc.pub": True, "8793F200.pub": False}
     assert (repository.KEYS["cuda"], repository.KEYS["resigned"]) == ("SHA1", "SHA512")

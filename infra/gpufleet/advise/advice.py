@@ -1,0 +1,177 @@
+"""The advice: method, replicas, what a pod gets, why, and why not the others. Pure functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gpufleet.advise.against import MOST_TRAINING_PODS
+from gpufleet.advise.fragment import fragment
+from gpufleet.advise.interpolate import Expected
+from gpufleet.advise.isolation import Company, Neighbour, neighbours
+from gpufleet.advise.measurements import Measurement
+from gpufleet.advise.request import MigFit, Option, Request, facts
+from gpufleet.advise.tree import Leaf, Step, decide
+from gpufleet.bench.plan import TRAINING
+
+METHODS = ("timeSlicing", "mps", "mig", "hami", "none")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """``pods_per_gpu`` and ``gpus`` for the users asked for. ``expected`` is None where nothing was measured, and
+    ``basis`` says in either case what the advice rests on. ``cost_per_pod`` is per hour, in the price's currency.
+    ``neighbours``: what pods of other classes on the same GPU were measured to do to a request with a bound.
+    """
+
+    method: str
+    because: str
+    replicas: int | None
+    pods_per_gpu: int
+    gpus: int
+    expected: Expected | None
+    basis: str
+    steps: list[Step]
+    not_others: dict[str, str]
+    notes: list[str]
+    fragment: str
+    cost_per_pod: float | None = None
+    neighbours: list[Neighbour] = field(default_factory=list)
+
+
+def advise(request: Request, found: Sequence[Measurement], companies: Sequence[Company] = ()) -> Advice:
+    """Decide. ``found`` and ``companies``: the measurements of pods alike and of other classes to argue from.
+
+    Raises ValueError with every problem of the request.
+    """
+    known = facts(request, request.profile if request.profile is not None else found)
+    leaf, steps = decide(known)
+    by_method = {"timeSlicing": known.time_slicing, "mps": known.mps}
+    chosen = by_method.get(leaf.method)
+    most = min(known.by_memory, request.users)
+    pods = {"mig": known.mig.pods if known.mig else 1, "none": 1}.get(leaf.method, most)
+    pods = chosen.pods if chosen else pods
+    if leaf.method == "hami":
+        from gpufleet.stackfile.sharing import (
+            MOST_SPLITS,  # a stack file's bound; its reader is loaded for nothing else
+        )
+
+        pods = min(pods, MOST_SPLITS)
+    expected, basis = _basis(request, leaf, chosen, known.time_slicing)
+    shared = request.bound is not None and leaf.method in ("timeSlicing", "mps")
+    beside, measured = neighbours(request, companies, leaf.method) if shared else ([], "")
+    return Advice(
+        method=leaf.method,
+        because=leaf.because,
+        replicas=pods if leaf.method in ("timeSlicing", "mps") else None,
+        pods_per_gpu=pods,
+        gpus=math.ceil(request.users / pods),
+        expected=expected,
+        basis=basis,
+        steps=steps,
+        not_others={m: _why_not(request, m, leaf, by_method.get(m), known.mig) for m in METHODS if m != leaf.method},
+        notes=[
+            *_notes(request, leaf, pods, expected, known.mig),
+            *([_beside_note(request, leaf, beside, measured)] if shared else []),
+        ],
+        fragment=fragment(known, leaf.method, pods, apart=bool(beside)),
+        neighbours=beside,
+        cost_per_pod=None if request.price is None else request.price / pods,
+    )
+
+
+def _basis(request: Request, leaf: Leaf, chosen: Option | None, other: Option) -> tuple[Expected | None, str]:
+    if leaf.method == "none":
+        # One pod has what one process had alone; the measurement of either method shows why not more.
+        alone = other.measurement
+        return None, f"{other.why}" + (f" ({alone.conditions})" if alone else "")
+    if chosen is None:
+        return None, f"no measurement of {request.workload} under {leaf.method}; run 'gpufleet bench' to have one"
+    if chosen.expected is None or chosen.measurement is None:
+        return None, f"{chosen.why}; run 'gpufleet bench' on {request.gpu.id}"
+    e = chosen.expected
+    how = "measured" if e.between is None else f"interpolated between {e.between[0]} and {e.between[1]} processes"
+    return e, f"{how}: {chosen.measurement.conditions} ({chosen.why})"
+
+
+def _why_not(request: Request, method: str, leaf: Leaf, offered: Option | None, mig: MigFit | None) -> str:
+    limited = request.isolation == "memory" or request.environment == "production"
+    if request.users == 1:
+        return "there is one pod"
+    if method == "none":
+        return "a GPU would serve one pod only"
+    if request.isolation == "fault" and method in ("timeSlicing", "mps", "hami"):
+        return "a fault in one pod can end the others"
+    if method == "timeSlicing" and limited:
+        return "no limit on memory: one pod can take what the others were promised"
+    if method == "mig":
+        return _why_not_mig(request, mig)
+    if method == "hami":
+        return "not measured; it replaces NVIDIA's plugin and scheduler" + ("" if request.alike else " (first choice)")
+    assert offered is not None
+    if not request.alike and limited:
+        return "it splits memory equally, the pods differ"
+    if offered.pods < 2:
+        return offered.why
+    if offered.expected is None:
+        return offered.why
+    e = offered.expected
+    gets = f"{e.total:.4g} steps/s in total, slowest pod {e.least:.0%} of alone"
+    return f"{e.n} pods per GPU, {gets}: {leaf.method} is preferred"
+
+
+def _why_not_mig(request: Request, mig: MigFit | None) -> str:
+    if not request.gpu.mig_profiles:
+        return f"{request.gpu.id} has no MIG"
+    if mig is None or mig.pods < 2:
+        return f"no profile of {request.gpu.id} holds {request.memory_gib:g} GiB at least twice"
+    fixed = f"{mig.profile} fits {mig.pods} times, but an instance's part is fixed whether the others are idle or not"
+    return fixed + (", and it was not measured, so no bound can be promised" if request.bound else "")
+
+
+def _notes(request: Request, leaf: Leaf, pods: int, e: Expected | None, mig: MigFit | None) -> list[str]:
+    notes = []
+    if e and e.gain > 1.02 * e.n:
+        notes.append(f"{e.n} processes did more than {e.n} times one alone, which ran slower than usual: take 100 %")
+    if e and e.spread > 0.1:
+        notes.append(f"the repetitions of this measurement differ by {e.spread:.0%}: leave that much room")
+    if request.bound and e is None and leaf.method in ("mig", "hami"):
+        notes.append(f"whether {leaf.method} keeps a {request.bound} was not measured")
+    if leaf.method == "mig" and mig:
+        notes.append(f"{mig.profile}: {mig.memory_gib:.1f} GiB or a little more for each pod")
+    if request.workload == TRAINING and leaf.method in ("timeSlicing", "mps") and pods > MOST_TRAINING_PODS:
+        notes.append(
+            f"'gpufleet plan' warns of {pods} training pods on a GPU: they wait for each other, as allowed here"
+        )
+    if leaf.method == "timeSlicing":
+        notes.append("no memory or fault isolation: pods must keep to their memory by themselves")
+    if leaf.method == "mps":
+        notes.append("the MPS daemon owns the GPU; a fatal fault in one pod can end the others")
+    if leaf.method in ("timeSlicing", "mps") and pods * request.memory_gib * 1024 > 0.9 * (request.gpu.memory_mib or 0):
+        notes.append("more than 90 % of the GPU's memory is promised")
+    return notes
+
+
+def _beside_note(request: Request, leaf: Leaf, beside: Sequence[Neighbour], measured: str) -> str:
+    """What pods of other classes on the same GPU do to the bound, and what follows from it."""
+    if not beside:
+        return (
+            f"pods of other classes beside these under {leaf.method} were not measured: give these a pool of their own"
+        )
+    broken: dict[str, str] = {}
+    for one in beside:
+        if not one.keeps:
+            p99 = "" if one.p99_ms is None else f" p99 {one.p99_ms:.4g} ms,"
+            broken.setdefault(one.workload, f"{one.others} x {one.workload}:{p99} {one.share:.0%} of its rate")
+    if broken:
+        return (
+            f"a pod of another class on the same GPU breaks the {request.bound} ({'; '.join(broken.values())}; "
+            f"measured: {measured}): give these pods a profile and a pool of their own"
+        )
+    most = max(one.others for one in beside)
+    kinds = ", ".join(dict.fromkeys(one.workload for one in beside))
+    return (
+        f"up to {most} pods of {kinds} beside one of these kept the {request.bound} (measured: {measured}); beside "
+        "others or more of them it is not known, so a pool of their own is the safe choice"
+    )

@@ -1,0 +1,47 @@
+"""Charts, images and other software with their versions."""
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from gpufleet.catalog import reading
+
+
+class Component(NamedTuple):
+    """One piece of software in one version."""
+
+    name: str
+    version: str
+    source: str
+    as_of: str
+    image: str | None = None  # full reference, where the component is an image
+    chart: str | None = None  # name of the Helm chart, where it is one
+    repository: str | None = None  # where the chart lives
+    part_of: str | None = None  # the component whose release brings this one
+    enabled: bool | None = None  # whether that release runs it by default
+    value: str | None = None  # chart value that holds the version
+    enabled_by: str | None = None  # chart value that switches it on, where not `enabled` beside `value`
+    image_path: str | None = None  # the image without its tag, where a part of the tag is not known
+    note: str | None = None
+
+    @property
+    def section(self) -> str:
+        """The part of the chart's values that holds `value`: `driver.manager` of `driver.manager.version`."""
+        return (self.value or "").rpartition(".")[0]
+
+
+@cache
+def components() -> Mapping[str, Component]:
+    """Every component by name."""
+    return MappingProxyType({row["name"]: Component(**row) for row in reading.rows("components", "components")})
+
+
+def component(name: str) -> Component:
+    """The component of that name. Raises KeyError when there is none: names come from code, not from users."""
+    return components()[name]
+
+
+def components_of(name: str) -> tuple[Component, ...]:
+    """What the release of component `name` brings, in the order of the table."""
+    return tuple(row for row in components().values() if row.part_of == name)

@@ -1,0 +1,107 @@
+"""Driver branches, versions known to fail, CUDA against driver."""
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from gpufleet.catalog import reading
+from gpufleet.catalog.versions import driver_version
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class DriverBranch(NamedTuple):
+    """One branch of the data-centre driver. None means that no source states it."""
+
+    branch: int
+    kind: str | None  # LTS, production, new-feature
+    eol: str | None  # month in which support ends or ended, "2028-06"
+    kernel_modules: str  # flavours the branch has: proprietary, both, open
+    newest_seen: str | None  # highest exact version that a source names; a newer one may exist
+    note: str | None
+    source: str
+    as_of: str
+
+
+class KnownBad(NamedTuple):
+    """Versions of the driver or the container toolkit that are known to fail under a condition."""
+
+    id: str
+    component: str  # driver, container-toolkit
+    first: str | None  # lowest version concerned, included; a short one stands for all that begin with it
+    last: str | None  # highest version concerned, included
+    fixed_in: str | None  # first good version
+    when: str
+    reason: str
+    source: str
+    as_of: str
+    applies: Mapping[str, Any] = _NOTHING  # gpus, architectures, modules, mig: what must be true beside the version
+
+    def concerns(self, version: str) -> bool:
+        """Whether the range holds `version`; a row without any bound holds all. Raises ValueError on a bad version."""
+        fields = driver_version(version).fields
+        if self.first is not None and fields < driver_version(self.first).fields:
+            return False
+        if self.last is not None:
+            last = driver_version(self.last).fields
+            if fields[: len(last)] > last:
+                return False
+        return self.fixed_in is None or fields < driver_version(self.fixed_in).fields
+
+
+@cache
+def driver_branches() -> Mapping[int, DriverBranch]:
+    """Every branch by number, oldest first."""
+    return MappingProxyType({
+        row["branch"]: DriverBranch(**row) for row in reading.rows("driver_branches", "driver_branches")
+    })
+
+
+def driver_branch(name: str | int) -> DriverBranch | None:
+    """The branch of a number or of a version (`580`, `"580"`, `"580.126.09"`), or None when the table has no such row.
+
+    Raises ValueError when the text is no version.
+    """
+    return driver_branches().get(driver_version(str(name)).branch)
+
+
+@cache
+def operator_drivers() -> tuple[str, ...]:
+    """Versions that the GPU Operator of this catalogue lists for its driver container, newest first."""
+    return tuple(row["version"] for row in reading.rows("driver_branches", "operator_drivers"))
+
+
+@cache
+def known_bad() -> tuple[KnownBad, ...]:
+    """Every row, for all components."""
+    return tuple(KnownBad(**row) for row in reading.rows("known_bad", "known_bad"))
+
+
+def known_bad_drivers() -> tuple[KnownBad, ...]:
+    """The rows about the driver."""
+    return tuple(row for row in known_bad() if row.component == "driver")
+
+
+@cache
+def cuda_min_driver() -> Mapping[int, str]:
+    """CUDA major version -> lowest driver for minor-version compatibility."""
+    return MappingProxyType({int(row["cuda"]): row["driver"] for row in reading.rows("cuda", "cuda_min_driver")})
+
+
+@cache
+def cuda_full_driver() -> Mapping[str, str]:
+    """CUDA version ("12.4", "12.4 U1") -> the driver released with it, from which on nothing is missing."""
+    return MappingProxyType({row["cuda"]: row["driver"] for row in reading.rows("cuda", "cuda_full_driver")})
+
+
+@cache
+def cuda_image_branches() -> Mapping[str, tuple[int, ...]]:
+    """CUDA version ("12.4") -> driver branches that its nvidia/cuda base image lets pass though they are older."""
+    return MappingProxyType({row["cuda"]: tuple(row["branches"]) for row in reading.rows("cuda", "cuda_images")})
+
+
+@cache
+def cuda_compat_unknown() -> frozenset[str]:
+    """GPU models for which no source says whether forward compatibility (cuda-compat) works."""
+    return frozenset(row["gpu"] for row in reading.rows("cuda", "cuda_compat"))

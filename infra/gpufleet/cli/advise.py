@@ -1,0 +1,112 @@
+"""`gpufleet advise`: which sharing method and how many replicas, argued from measurements."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from gpufleet.advise.advice import advise
+from gpufleet.advise.isolation import companies, own_companies
+from gpufleet.advise.measurements import Measurement, measurements, own_measurements
+from gpufleet.advise.render import as_dict, as_text
+from gpufleet.advise.request import CLASSES, ENVIRONMENTS, ISOLATIONS, Request, bad_values, problems
+from gpufleet.catalog import GpuModel, gpu_groups, gpu_model, gpu_models
+from gpufleet.findings.finding import closest_match
+
+
+def add_parser(subparsers: Any) -> None:
+    """Registers the sub-command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "advise", help="which sharing method, how many replicas, at what cost", description=__doc__
+    )
+    parser.add_argument("--workload", choices=CLASSES, help="class of the pods; or --profile")
+    parser.add_argument("--profile", type=Path, metavar="FILE", help="lines of your own 'gpufleet bench'")
+    parser.add_argument("--gpu", help="GPU model, e.g. H200; with --profile its measured GPU")
+    parser.add_argument("--memory", type=float, required=True, metavar="GIB", help="of one pod, CUDA context included")
+    parser.add_argument("--users", type=int, required=True, metavar="N", help="pods at the same time")
+    parser.add_argument("--latency", type=float, metavar="MS", help="bound on the p99 of a step or request")
+    parser.add_argument("--slowdown", type=float, metavar="TIMES", help="bound on the slowest pod against alone")
+    parser.add_argument("--isolation", choices=ISOLATIONS, default="none")
+    parser.add_argument("--environment", choices=ENVIRONMENTS, default="dev")
+    parser.add_argument("--unequal", action="store_true", help="pods differ in the memory they need")
+    parser.add_argument("--price", type=float, metavar="PER_GPU_HOUR")
+    parser.add_argument("--json", action="store_true")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0: advice printed; 1: the request cannot be answered; 2: wrong use."""
+    try:
+        lines = None if args.profile is None else _lines(args.profile)
+        profile = None if lines is None else _profile(args, lines)
+        request = _request(args, profile)
+    except OSError as error:
+        return _fail([f"{error.filename}: {error.strerror}"], 2)
+    except ValueError as error:
+        return _fail([str(error)], 2)
+    wrong = problems(request)
+    if wrong:
+        return _fail(wrong, 2 if bad_values(request) else 1)
+    beside = companies() if lines is None else own_companies(lines, request.gpu.id)
+    advice = advise(request, measurements(), beside)
+    print(json.dumps(as_dict(request, advice), indent=2) if args.json else as_text(request, advice))
+    return 0
+
+
+def _fail(problems: list[str], code: int) -> int:
+    for problem in problems:
+        print(f"gpufleet advise: {problem}", file=sys.stderr)
+    return code
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    from gpufleet.bench.options import read_lines
+
+    return read_lines([path])
+
+
+def _profile(args: argparse.Namespace, lines: list[dict[str, Any]]) -> tuple[Measurement, ...]:
+    model = _model(args.gpu) if args.gpu else None
+    found = own_measurements(lines, model.id if model else None)
+    if not found:
+        raise ValueError(f"{args.profile}: no measured point in it")
+    for name in {one.gpu for one in own_measurements(lines, None)} if model else ():
+        there = _model(name)
+        if model and there and there.id != model.id and model.id not in gpu_groups():
+            raise ValueError(f"{args.profile} was measured on {name}, which is no {args.gpu}")
+    return found
+
+
+def _model(name: str) -> GpuModel | None:
+    """A model of the catalogue. nvidia-smi writes spaces where the node label, and so the catalogue, has dashes."""
+    return gpu_model(name) or gpu_model(name.replace(" ", "-"))
+
+
+def _request(args: argparse.Namespace, profile: tuple[Measurement, ...] | None) -> Request:
+    workloads = sorted({one.series.workload for one in profile}) if profile else []
+    workload = args.workload or (workloads[0] if len(workloads) == 1 else None)
+    if workload is None:
+        many = f"the profile has several ({', '.join(workloads)}): choose one with --workload" if workloads else ""
+        raise ValueError(many or "--workload CLASS or --profile FILE is needed")
+    name = args.gpu or (profile[0].gpu if profile else None)
+    if name is None:
+        raise ValueError("--gpu MODEL is needed")
+    model = _model(name)
+    if model is None:
+        longer = [known for known in gpu_models() if known.lower().startswith(f"{name.lower()}-")]
+        near = closest_match(name, gpu_models())
+        meant = f" ({', '.join(longer)})" if longer else f" (did you mean {near}?)" if near else ""
+        raise ValueError(f"GPU '{name}' is not in the catalogue{meant}; see 'gpufleet catalog gpu_models'")
+    if profile:
+        lines = [one for one in profile if one.gpu in (model.id, name)]
+        if workload not in workloads:
+            raise ValueError(f"{args.profile} has no measurement of {workload}; it has {', '.join(workloads)}")
+        profile = tuple(Measurement(m.id, model.id, m.driver, m.date, m.machine, m.series, own=True) for m in lines)
+    return Request(
+        workload=workload, gpu=model, memory_gib=args.memory, users=args.users, latency_ms=args.latency,
+        slowdown=args.slowdown, isolation=args.isolation, environment=args.environment, alike=not args.unequal,
+        price=args.price, profile=profile,
+    )  # fmt: skip

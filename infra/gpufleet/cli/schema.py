@@ -1,0 +1,22 @@
+"""`gpufleet schema`: the JSON Schema of stack files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from gpufleet.cli.main import EXIT_OK
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds the command to the `gpufleet` parser."""
+    subparsers.add_parser("schema", description=__doc__)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the schema as JSON."""
+    from gpufleet.stackfile.schema import stack_schema
+
+    print(json.dumps(stack_schema(), indent=2))
+    return EXIT_OK

@@ -1,0 +1,184 @@
+"""containerd's configuration: what it is in effect, and the smallest change that adds the NVIDIA runtime."""
+
+from __future__ import annotations
+
+import fnmatch
+from pathlib import PurePosixPath
+from typing import Any
+
+from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
+
+from . import tomltext
+from .versions import at_least
+
+BINARY = "/usr/bin/nvidia-container-runtime"
+# Plugin that holds the runtimes, by version of the file.
+_PLUGIN = {1: "cri", 2: "io.containerd.grpc.v1.cri"}
+_PLUGIN_V3 = "io.containerd.cri.v1.runtime"
+# From here on imported files are merged key by key; before, an imported plugin section replaces the whole section.
+MERGES_SINCE = "2.1.0"
+
+
+def file_version(document: dict[str, Any]) -> int:
+    """Version of a configuration file; one without the key is version 1."""
+    return int(document.get("version", 1))
+
+
+def plugin(version: int) -> str:
+    """Key of the plugin that holds the runtimes."""
+    return _PLUGIN.get(version, _PLUGIN_V3)
+
+
+def runtimes(document: dict[str, Any]) -> dict[str, Any]:
+    """The runtimes of a configuration, whatever its version."""
+    section = document.get("plugins", {}).get(plugin(file_version(document)), {})
+    return dict(section.get("containerd", {}).get("runtimes", {}) or {})
+
+
+def default_runtime(document: dict[str, Any]) -> str:
+    """Name of the default runtime, runc when none is set."""
+    section = document.get("plugins", {}).get(plugin(file_version(document)), {})
+    return str(section.get("containerd", {}).get("default_runtime_name") or "runc")
+
+
+def imports_cover(document: dict[str, Any], path: str) -> bool:
+    """Whether an imports pattern of the root file matches the path. Relative patterns count from the file's folder."""
+    for pattern in document.get("imports", []) or []:
+        full = pattern if pattern.startswith("/") else str(PurePosixPath(paths.CONTAINERD_CONFIG).parent / pattern)
+        if fnmatch.fnmatch(path, full):
+            return True
+    return False
+
+
+def runtime_tables(version: int, name: str, effective: dict[str, Any]) -> str:
+    """The tables of the NVIDIA runtime, with the options of the default runtime (cgroup driver) carried over."""
+    base = runtimes(effective).get(default_runtime(effective)) or runtimes(effective).get("runc") or {}
+    if (base.get("options") or {}).get("BinaryName") == BINARY:  # the default is ours already
+        base = runtimes(effective).get("runc") or {}
+    options = {k: v for k, v in (base.get("options") or {}).items() if v and not isinstance(v, (dict, list))}
+    options["BinaryName"] = BINARY
+    head = f'plugins."{plugin(version)}".containerd.runtimes.{name}'
+    lines = [f"[{head}]", 'runtime_type = "io.containerd.runc.v2"', f"[{head}.options]"]
+    lines += [f"{key} = {tomltext.value_text(options[key])}" for key in sorted(options)]
+    return "\n".join(lines) + "\n"
+
+
+def kept_tables(version: int, root: dict[str, Any], effective: dict[str, Any]) -> str:
+    """Tables of runtimes that are in effect by containerd's own defaults, not by the root file.
+
+    A file that names any runtime replaces the defaults, so the others have to be written out with it.
+    """
+    lines = []
+    named = runtimes(root)
+    for name, entry in sorted(runtimes(effective).items()):
+        if name in named or named:
+            continue
+        head = f'plugins."{plugin(version)}".containerd.runtimes.{name}'
+        lines.append(f"[{head}]")
+        lines += [f"{k} = {tomltext.value_text(v)}" for k, v in sorted(entry.items()) if _scalar(v)]
+        options = {k: v for k, v in (entry.get("options") or {}).items() if _scalar(v)}
+        if options:
+            lines.append(f"[{head}.options]")
+            lines += [f"{k} = {tomltext.value_text(options[k])}" for k in sorted(options)]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _scalar(value: Any) -> bool:
+    return isinstance(value, (str, bool, int, float))
+
+
+def edit(
+    text: str, drop_in: str | None, dump: str, containerd: str, *, name: str, default: bool
+) -> tuple[dict[str, str | None], str]:
+    """({path: new text or None to remove}, why it cannot be done).
+
+    text: root file, or what it is to be seeded with. drop_in: our drop-in as it is. dump: effective configuration.
+    Nothing is written when the effective configuration has the runtime by somebody else's hand.
+    """
+    root, why = tomltext.parse(text)
+    if why:
+        return {}, f"{paths.CONTAINERD_CONFIG}: {why}"
+    effective, why = tomltext.parse(dump)
+    if why:
+        return {}, f"containerd config dump: {why}"
+    if "cri" in root.get("disabled_plugins", []) or "io.containerd.grpc.v1.cri" in root.get("disabled_plugins", []):
+        return {}, f"{paths.CONTAINERD_CONFIG}: the CRI plugin is disabled, so no runtime can be added for Kubernetes"
+    block, plain = tomltext.block_of(text), tomltext.strip_block(text)
+    ours = block is not None or drop_in is not None
+    if not ours and satisfied(effective, name, default):
+        return {}, ""
+    version = file_version(root)
+    merges = at_least(containerd, MERGES_SINCE) and imports_cover(root, paths.CONTAINERD_DROP_IN)
+    tables = runtime_tables(version, name, effective)
+    if merges:
+        head = f"version = {version}\n"
+        if default:
+            head += f'[plugins."{plugin(version)}".containerd]\ndefault_runtime_name = "{name}"\n'
+        return {paths.CONTAINERD_CONFIG: _undo_default(plain, block), paths.CONTAINERD_DROP_IN: head + tables}, ""
+    body, before = _undo_default(plain, block), ""
+    if default:
+        before = _default_in(body, version)
+        body = tomltext.set_key(body, ["plugins", plugin(version), "containerd"], "default_runtime_name", name)
+    note = f"# default_runtime_name was {before}\n" if before else ""
+    base = kept_tables(version, tomltext.parse(body)[0], _without(effective, name))
+    new = tomltext.with_block(body, note + base + tables)
+    document, why = tomltext.parse(new)
+    if why or name not in runtimes(document):
+        return {}, f"{paths.CONTAINERD_CONFIG}: adding the runtime gives an invalid file: {why or 'no such runtime'}"
+    return {paths.CONTAINERD_CONFIG: new, paths.CONTAINERD_DROP_IN: None}, ""
+
+
+def _without(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """A configuration as far as its runtimes go, one runtime left out."""
+    version = file_version(document)
+    rest = {k: v for k, v in runtimes(document).items() if k != name}
+    return {"version": version, "plugins": {plugin(version): {"containerd": {"runtimes": rest}}}}
+
+
+def remove(text: str) -> str:
+    """The root file without our block, the default runtime put back."""
+    return _undo_default(tomltext.strip_block(text), tomltext.block_of(text))
+
+
+def _default_in(text: str, version: int) -> str:
+    """The default runtime that the text itself sets, runc when it sets none."""
+    return default_runtime(tomltext.parse(text)[0]) if text else "runc"
+
+
+def _undo_default(plain: str, block: str | None) -> str:
+    first = (block or "").splitlines()[:1]
+    if not first or not first[0].startswith("# default_runtime_name was "):
+        return plain
+    document, _why = tomltext.parse(plain)
+    table = ["plugins", plugin(file_version(document)), "containerd"]
+    return tomltext.set_key(plain, table, "default_runtime_name", first[0].rpartition(" ")[2])
+
+
+def satisfied(effective: dict[str, Any], name: str, default: bool) -> bool:
+    """Whether the effective configuration has the runtime, and as the default when that is wanted."""
+    entry = runtimes(effective).get(name) or {}
+    binary = str((entry.get("options") or {}).get("BinaryName", ""))
+    return binary.endswith("nvidia-container-runtime") and (not default or default_runtime(effective) == name)
+
+
+def unexpected(before: str, after: str, name: str) -> list[str]:
+    """Paths that differ between two effective configurations, our runtime and the default's name left out."""
+    old, new = tomltext.parse(before)[0], tomltext.parse(after)[0]
+    return [path for path in _differences(old, new, ()) if not _ours(path, name)]
+
+
+def _ours(path: str, name: str) -> bool:
+    return (
+        f".containerd.runtimes.{name}" in path
+        or path.endswith(".containerd.default_runtime_name")
+        or path.startswith("imports")
+    )
+
+
+def _differences(old: Any, new: Any, path: tuple[str, ...]) -> list[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        found = []
+        for key in sorted(set(old) | set(new)):
+            found += _differences(old.get(key), new.get(key), (*path, key))
+        return found
+    return [] if old == new else [".".join(path)]

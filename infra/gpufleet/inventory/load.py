@@ -1,0 +1,40 @@
+"""From a stack file to its inventory: the one road that the command and Ansible's plugin share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpufleet.compiled import Compiled, MoreRules
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.inventory.inventory import Inventory, inventory
+from gpufleet.plan.hosts import check_inventory
+from gpufleet.stackfile.kubeconfig import kubeconfig_file
+from gpufleet.stackfile.model import ExistingStack, Stack
+
+
+def kubeconfig_path(stack: Stack, root: Path, environment: Mapping[str, str]) -> str | None:
+    """The absolute path. None: it is a secret of the Pulumi stack."""
+    ref = stack.cluster.kubeconfig if isinstance(stack, ExistingStack) else None
+    path = kubeconfig_file(ref, root, environment)
+    return str(path) if path else None
+
+
+def inventory_rules(root: Path, environment: Mapping[str, str]) -> MoreRules:
+    """The rules of an inventory, for `compile_file`."""
+
+    def rules(stack: Stack | None) -> list[Finding]:
+        return [] if stack is None else check_inventory(stack, kubeconfig_path(stack, root, environment))
+
+    return rules
+
+
+def inventory_of(compiled: Compiled, root: Path, environment: Mapping[str, str]) -> Inventory | None:
+    """The inventory, None where there are errors."""
+    stack = compiled.stack
+    return None if stack is None else inventory(stack, kubeconfig_path(stack, root, environment))
+
+
+def warnings(compiled: Compiled) -> list[Finding]:
+    """Those that the stack file does not acknowledge."""
+    return [d for d in compiled.found if d.severity is Severity.WARNING and d.acknowledged is None]

@@ -1,0 +1,5 @@
+"""`gpufleet lint`: what given YAML will really do with GPUs, and what is wrong with it."""
+
+from gpufleet.lint.run import Options, Report, lint
+
+__all__ = ["Options", "Report", "lint"]

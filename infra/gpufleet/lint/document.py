@@ -1,0 +1,177 @@
+"""Files, documents and places: everything that lint reads, with the line of every value.
+
+Texts are read as kubectl, Helm and the device plugin read them (YAML 1.1 of go-yaml), not as Python would.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from gpufleet.device_plugin.yaml11 import Item, YamlError, read
+from gpufleet.findings.finding import Finding, finding
+from gpufleet.stackfile.source import PathParts, join_path
+
+#: Deeper than any real object; API servers refuse much less.
+MOST_LEVELS = 40
+_SEPARATOR = re.compile(r"(?m)^---[ \t]*(?:#[^\n]*)?\r?$")
+
+
+class Kind(StrEnum):
+    """What a document is."""
+
+    CONFIG = "plugin configuration"
+    CONFIG_MAP = "ConfigMap"
+    OPERATOR_VALUES = "GPU Operator values"
+    CHART_VALUES = "device-plugin chart values"
+    CLUSTER_POLICY = "ClusterPolicy"
+    DAEMON_SET = "DaemonSet"
+    WORKLOAD = "workload"
+    NODE = "Node"
+    SELECTOR = "object that selects pods"
+    OTHER = "other object"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document of a file. `text` is the document alone, after as many line breaks as stand before it there."""
+
+    file: str
+    root: Item
+    text: str
+    kind: Kind = Kind.UNKNOWN
+    prefix: PathParts = ()
+    shift: int | None = None
+    """What makes an offset of `root` one of the file; None where the text stands in a value of another document."""
+    places: tuple[tuple[PathParts, PathParts], ...] = ()
+    """Places of `root` that stand elsewhere in the text: (here, there)."""
+
+    @property
+    def name(self) -> str:
+        """metadata.name, or an empty text."""
+        return text_at(self.root, "metadata", "name")
+
+    @property
+    def namespace(self) -> str:
+        """metadata.namespace, or an empty text where it is not set."""
+        return text_at(self.root, "metadata", "namespace")
+
+    @property
+    def api_kind(self) -> str:
+        """`kind` of a Kubernetes object."""
+        return text_at(self.root, "kind")
+
+    def found(
+        self,
+        code: str,
+        path: Sequence[str | int],
+        item: Item | None = None,
+        *,
+        closest: str | None = None,
+        line: int | None = None,
+        **details: object,
+    ) -> Finding:
+        """A diagnostic at a place in this document; without an item, at the nearest value that exists."""
+        place = item if item is not None else nearest(self.root, path)
+        at = line or place.key_line or place.line or None
+        for here, there in self.places:
+            if tuple(path[: len(here)]) == here:
+                path = (*there, *path[len(here) :])
+                break
+        made = finding(code, join_path((*self.prefix, *path)), **details)  # type: ignore[arg-type]
+        return replace(made, file=self.file, line=at, closest=closest or made.closest)
+
+
+def get(item: Item | None, *path: str | int) -> Item | None:
+    """The value at a path below an item, or None where there is none."""
+    for step in path:
+        if item is None:
+            return None
+        if isinstance(step, int):
+            inside = isinstance(item.value, list) and 0 <= step < len(item.value)
+            item = item.value[step] if inside else None
+        else:
+            item = item.value.get(step) if isinstance(item.value, dict) else None
+    return item
+
+
+def nearest(item: Item, path: Sequence[str | int]) -> Item:
+    """The value at a path, or the last one on the way there that exists."""
+    for step in path:
+        below = get(item, step)
+        if below is None:
+            break
+        item = below
+    return item
+
+
+def text_at(item: Item | None, *path: str | int) -> str:
+    """The string at a path, or an empty text where there is none."""
+    found = get(item, *path)
+    return found.value if found is not None and isinstance(found.value, str) else ""
+
+
+def truth(item: Item | None, *path: str | int) -> bool | None:
+    """The boolean at a path, or None where there is none."""
+    found = get(item, *path)
+    return found.value if found is not None and isinstance(found.value, bool) else None
+
+
+def entries(item: Item | None, *path: str | int) -> list[Item]:
+    """The list at a path, or an empty one."""
+    found = get(item, *path)
+    return found.value if found is not None and isinstance(found.value, list) else []
+
+
+def pairs(item: Item | None, *path: str | int) -> dict[str, Item]:
+    """The map at a path, or an empty one."""
+    found = get(item, *path)
+    return found.value if found is not None and isinstance(found.value, dict) else {}
+
+
+def texts(item: Item | None) -> Iterator[str]:
+    """Every string in a value, at any depth."""
+    if item is None:
+        return
+    if isinstance(item.value, str):
+        yield item.value
+    elif isinstance(item.value, list):
+        for entry in item.value:
+            yield from texts(entry)
+    elif isinstance(item.value, dict):
+        for entry in item.value.values():
+            yield from texts(entry)
+
+
+def split(text: str) -> list[tuple[int, str]]:
+    """The documents of a text as kubectl splits them: (offset of the first character, text)."""
+    parts, start = [], 0
+    for match in _SEPARATOR.finditer(text):
+        parts.append((start, text[start : match.start()]))
+        start = match.end()
+    parts.append((start, text[start:]))
+    return parts
+
+
+def parse(file: str, text: str) -> tuple[list[Document], list[Finding]]:
+    """The documents of a file, not yet recognised, and what could not be read."""
+    documents: list[Document] = []
+    found: list[Finding] = []
+    for offset, part in split(text):
+        lines = text.count("\n", 0, offset)
+        padded = "\n" * lines + part
+        try:
+            root = read(padded).root
+        except YamlError as error:
+            template = "{{" in part
+            if template and any(told.code == "GF503" for told in found):
+                continue  # said once of a file
+            made = finding("GF503", "") if template else finding("GF501", "", why=str(error))
+            found.append(replace(made, file=file, line=error.line or lines + 1))
+            continue
+        if root is not None:
+            documents.append(Document(file, root, padded, shift=offset - lines))
+    return documents, found

@@ -1,0 +1,184 @@
+"""What stands inside other objects: chart values of Helm controllers, pods of custom resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from gpufleet.device_plugin.yaml11 import Item, YamlError, children, read
+from gpufleet.findings.finding import Finding, finding
+from gpufleet.lint.document import MOST_LEVELS, Document, Kind, entries, get, text_at
+from gpufleet.lint.lone import lone_containers
+from gpufleet.lint.parameters import parameters, with_parameters
+from gpufleet.lint.recognise import kind_of
+from gpufleet.stackfile.source import PathParts
+
+_ARGO = tuple(
+    ((*where, "helm", key), (*where, "chart"))
+    for where in (("spec", "source"), ("spec", "sources", "*"))
+    for key in ("valuesObject", "values")
+)
+#: Kind -> places of chart values, as a map or as a text, each with the place of the chart's name. `*`: any entry.
+_VALUES: dict[str, tuple[tuple[PathParts, PathParts], ...]] = {
+    "HelmRelease": ((("spec", "values"), ("spec", "chart", "spec", "chart")),),
+    "HelmChart": ((("spec", "valuesContent"), ("spec", "chart")),),
+    "HelmChartConfig": ((("spec", "valuesContent"), ("metadata", "name")),),
+    "Application": _ARGO,
+    "ApplicationSet": tuple((("spec", "template", *v), ("spec", "template", *c)) for v, c in _ARGO),
+    "HelmChartProxy": ((("spec", "valuesTemplate"), ("spec", "chartName")),),
+    "Kustomization": ((("helmCharts", "*", "valuesInline"), ("helmCharts", "*", "name")),),
+    "ClusterProfile": ((("spec", "helmCharts", "*", "values"), ("spec", "helmCharts", "*", "chartName")),),
+    "Release": ((("spec", "forProvider", "values"), ("spec", "forProvider", "chart", "name")),),
+    "ClusterConfig": (
+        (
+            ("spec", "extensions", "helm", "charts", "*", "values"),
+            ("spec", "extensions", "helm", "charts", "*", "chartname"),
+        ),
+    ),
+}
+#: The same in files that are no objects: Fleet's fleet.yaml, helmfile.yaml.
+_IN_FILES: tuple[tuple[PathParts, PathParts], ...] = (
+    (("helm", "values"), ("helm", "chart")),
+    (("releases", "*", "values", "*"), ("releases", "*", "chart")),
+)
+_CHARTS = {"gpu-operator": Kind.OPERATOR_VALUES, "nvidia-device-plugin": Kind.CHART_VALUES}
+#: Kinds whose limits bound nodes, not containers.
+_LIMITED = ("NodePool", "Provisioner")
+#: Values that single parameters next to them override.
+_WITH_PARAMETERS = ("values", "valuesObject", "valuesContent")
+_BLOCKS = ("|", ">")
+_OURS = frozenset(_CHARTS.values())
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Documents inside a document, and what could not be read or was not looked at."""
+
+    documents: tuple[Document, ...] = ()
+    found: tuple[Finding, ...] = ()
+
+
+def embedded(document: Document) -> Embedded:
+    """What an object of a kind that lint does not know by itself holds for it."""
+    if document.kind is Kind.UNKNOWN:
+        inside = _all_values(document, _IN_FILES)
+        return replace(inside, documents=(*inside.documents, *_of_subcharts(document)))
+    if document.kind is not Kind.OTHER or document.api_kind == "CustomResourceDefinition":
+        return Embedded()
+    inside = _all_values(document, _VALUES.get(document.api_kind, ()))
+    documents, found = list(inside.documents), list(inside.found)
+    documents += [_as_pod(document, path, item) for path, item in _pods(document.root, ())]
+    documents += lone_containers(document)
+    if not documents and document.api_kind not in _LIMITED and _asks_for_gpus(document.root, 0):
+        note = finding("GF505", "kind", kind=document.api_kind)
+        found.append(replace(note, file=document.file, line=document.root.line))
+    return Embedded(tuple(documents), tuple(found))
+
+
+def _all_values(document: Document, places: Iterable[tuple[PathParts, PathParts]]) -> Embedded:
+    documents: list[Document] = []
+    found: list[Finding] = []
+    for one in places:
+        for path, chart in _expanded(document.root, *one):
+            try:
+                documents += _values(document, path, text_at(document.root, *chart))
+            except YamlError as error:
+                holder = get(document.root, *path)
+                line = error.line if holder is None or holder.style in _BLOCKS else holder.line
+                if holder is not None and isinstance(holder.value, str) and "{{" in holder.value:
+                    found.append(replace(finding("GF503", ""), file=document.file, line=line))
+                else:
+                    found.append(document.found("GF501", path, line=line, why=str(error)))
+    return Embedded(tuple(documents), tuple(found))
+
+
+def _of_subcharts(document: Document) -> Iterator[Document]:
+    """The values of a chart that has ours as a dependency stand below its name."""
+    for name, kind in _CHARTS.items():
+        item = get(document.root, name)
+        if item is not None and isinstance(item.value, dict):
+            # `enabled` is the condition of the dependency, a value of the chart around it.
+            root = replace(item, value={k: v for k, v in item.value.items() if k != "enabled"})
+            yield replace(document, root=root, kind=kind, prefix=(*document.prefix, name))
+
+
+def _expanded(root: Item, path: PathParts, chart: PathParts) -> Iterator[tuple[PathParts, PathParts]]:
+    if "*" not in path:
+        yield path, chart
+        return
+    at = path.index("*")
+    for i in range(len(entries(root, *path[:at]))):
+        same = (*chart[:at], i, *chart[at + 1 :]) if chart[at : at + 1] == ("*",) else chart
+        yield from _expanded(root, (*path[:at], i, *path[at + 1 :]), same)
+
+
+def _values(document: Document, path: PathParts, chart: str) -> Iterator[Document]:
+    item = get(document.root, *path)
+    kind = _CHARTS.get(chart.rpartition("/")[2])
+    if chart and kind is None and document.api_kind != "HelmChartConfig":
+        return
+    beside = parameters(document, *path[:-1]) if kind is not None and path[-1] in _WITH_PARAMETERS else []
+    alone = beside and path[-1] != "valuesObject" and get(document.root, *path[:-1], "valuesObject") is None
+    if item is None and not alone:
+        return
+    inside = replace(document, prefix=(*document.prefix, *path))
+    if item is None:
+        root = None
+    elif isinstance(item.value, str):
+        text = "\n" * item.line + item.value  # a block begins on the line after its key: its lines are the file's
+        root = read(text).root
+        if root is not None and item.style not in _BLOCKS:
+            _on_line(root, item.line)
+        inside = replace(inside, text=text, shift=None)
+    else:
+        root = item
+    root = with_parameters(root, beside)
+    if root is None or not isinstance(root.value, dict):
+        return
+    kind = kind or kind_of(root)
+    if kind in _OURS:
+        yield replace(inside, root=root, kind=kind)
+
+
+def _on_line(item: Item, line: int) -> None:
+    """Puts a value and all in it on one line: that of the quoted text in which it stands."""
+    item.line = line
+    item.key_line = line if item.key_line else 0
+    item.style = '"' if item.style in _BLOCKS else item.style  # a block in it has no lines of the file either
+    for inner in children(item):
+        _on_line(inner, line)
+
+
+def _pods(item: Item, path: PathParts) -> Iterator[tuple[PathParts, Item]]:
+    """Every map whose `spec` is that of a pod."""
+    if len(path) > MOST_LEVELS:
+        return
+    if isinstance(item.value, list):
+        for i, entry in enumerate(item.value):
+            yield from _pods(entry, (*path, i))
+    elif isinstance(item.value, dict):
+        if any(isinstance(c.value, dict) for c in entries(item, "spec", "containers")):
+            yield path, item
+            return
+        for key, value in item.value.items():
+            yield from _pods(value, (*path, key))
+
+
+def _as_pod(document: Document, path: PathParts, item: Item) -> Document:
+    head = {"apiVersion": Item("v1", item.line), "kind": Item("Pod", item.line)}
+    root = replace(item, value={**item.value, **head})
+    return replace(document, root=root, kind=Kind.WORKLOAD, prefix=(*document.prefix, *path))
+
+
+def _asks_for_gpus(item: Item, level: int) -> bool:
+    if level > MOST_LEVELS:
+        return False
+    if isinstance(item.value, list):
+        return any(_asks_for_gpus(entry, level + 1) for entry in item.value)
+    if not isinstance(item.value, dict):
+        return False
+    for key, value in item.value.items():
+        inside = value.value if key in ("limits", "requests") and isinstance(value.value, dict) else {}
+        if any(name.startswith("nvidia.com/") for name in inside) or _asks_for_gpus(value, level + 1):
+            return True
+    return False

@@ -1,0 +1,51 @@
+"""One list of findings for several pools: what holds on some of them only says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.lint.document import Kind
+from gpufleet.lint.run import Report, in_order
+
+#: Codes that keep a pod off a pool; where another pool takes it, nothing is wrong.
+_KEEP_OFF = frozenset({"GF603", "GF620"})
+
+Spot = tuple[str, str | None, int | None, str]
+
+
+def merge(reports: list[tuple[str, Report]]) -> list[Finding]:
+    """The findings of all pools, by file and line, each once. One report is taken as it is."""
+    if len(reports) == 1:
+        return list(reports[0][1].found)
+    pools: dict[Finding, list[str]] = {}
+    spots: dict[Spot, set[str]] = {}
+    for name, report in reports:
+        for one in report.found:
+            pools.setdefault(one, []).append(name)
+            spots.setdefault(_spot(one), set()).add(name)
+    everywhere = {name for name, _ in reports}
+    found = []
+    for one, names in pools.items():
+        merged = one
+        if len(names) < len(everywhere):
+            merged = replace(merged, message=f"On {_words(names)}: {merged.message}")
+        taken = spots[_spot(one)] != everywhere and not _is_daemon_set(one, reports[0][1])
+        if one.code in _KEEP_OFF and taken:
+            merged = replace(merged, severity=Severity.NOTE)
+        found.append(merged)
+    return in_order(found)
+
+
+def _spot(one: Finding) -> Spot:
+    return one.code, one.file, one.line, one.path
+
+
+def _words(names: list[str]) -> str:
+    return f"pool {names[0]}" if len(names) == 1 else f"pools {', '.join(names)}"
+
+
+def _is_daemon_set(one: Finding, report: Report) -> bool:
+    """A DaemonSet is wanted on every pool: nothing makes up for one that it does not reach."""
+    before = [d for d in report.documents if d.file == one.file and d.root.line <= (one.line or 0)]
+    return bool(before) and before[-1].kind is Kind.DAEMON_SET

@@ -1,0 +1,168 @@
+"""What a document is, told from its content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+from gpufleet.device_plugin import golang, options
+from gpufleet.device_plugin.yaml11 import Item, YamlError, read
+from gpufleet.findings.finding import closest_match
+from gpufleet.lint.document import Document, Kind, get, pairs, text_at
+from gpufleet.lint.tables import table
+
+#: Kubernetes kinds that carry a pod, with the path to its spec.
+POD_PATHS: dict[str, tuple[str, ...]] = {
+    "Pod": ("spec",),
+    "Deployment": ("spec", "template", "spec"),
+    "StatefulSet": ("spec", "template", "spec"),
+    "ReplicaSet": ("spec", "template", "spec"),
+    "ReplicationController": ("spec", "template", "spec"),
+    "DaemonSet": ("spec", "template", "spec"),
+    "Job": ("spec", "template", "spec"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+    "PodTemplate": ("template", "spec"),
+}
+_KINDS = {
+    "ConfigMap": Kind.CONFIG_MAP,
+    "ClusterPolicy": Kind.CLUSTER_POLICY,
+    "DaemonSet": Kind.DAEMON_SET,
+    "Node": Kind.NODE,
+    "Service": Kind.SELECTOR,
+    "PodDisruptionBudget": Kind.SELECTOR,
+    "PodMonitor": Kind.SELECTOR,
+    "NetworkPolicy": Kind.SELECTOR,
+}
+#: Names under which --as forces a kind.
+FORCED = {
+    "config": Kind.CONFIG,
+    "operator-values": Kind.OPERATOR_VALUES,
+    "chart-values": Kind.CHART_VALUES,
+}
+#: API groups of the kinds above; other groups have kinds of the same names (Kyverno's ClusterPolicy, Volcano's Job).
+_GROUPS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"), ("apps", "extensions")),
+    **dict.fromkeys(("Job", "CronJob"), ("batch",)),
+    "ClusterPolicy": ("nvidia.com",),
+    "PodDisruptionBudget": ("policy",),
+    "PodMonitor": ("monitoring.coreos.com",),
+    "NetworkPolicy": ("networking.k8s.io", "extensions"),
+}
+_SHARING_WORDS = re.compile(r"(?i)\b(time_?-?slicing|replicas|renameByDefault|migStrategy)\b")
+
+
+def kind_of(root: Item) -> Kind:
+    """The kind of one document."""
+    keys = pairs(root)
+    kind, group = text_at(root, "kind"), text_at(root, "apiVersion").rpartition("/")[0]
+    if kind and text_at(root, "apiVersion"):
+        if group and group not in _GROUPS.get(kind, ()):
+            return Kind.OTHER
+        return _KINDS.get(kind) or (Kind.WORKLOAD if kind in POD_PATHS else Kind.OTHER)
+    if looks_like_config(root):
+        return Kind.CONFIG
+    operator, chart = table("operator_values"), table("chart_values")
+    if set(keys) == {"spec"} and len(set(pairs(root, "spec")) & set(operator["mark"])) >= 1:
+        return Kind.CLUSTER_POLICY  # a patch for one, as `kubectl patch --patch-file` takes it
+    if set(pairs(root, "devicePlugin")) & set(operator["of_hami"]):
+        return Kind.UNKNOWN
+    if get(root, "devicePlugin", "config") is not None or len(set(keys) & set(operator["mark"])) >= 2:
+        return Kind.OPERATOR_VALUES
+    marks = set(keys) & set(chart["mark"])
+    if _is_chart_config(root) or len(marks) >= 2 or marks - {"gfd", "config", "mps"}:
+        return Kind.CHART_VALUES
+    marks = set(keys) & {*operator["mark"], "mig"}
+    if marks - set(operator["common"]) or (marks and _all_known(root, operator["keys"])):
+        return Kind.OPERATOR_VALUES
+    return Kind.CHART_VALUES if "gfd" in keys else Kind.UNKNOWN
+
+
+def _all_known(root: Item, known: list[str]) -> bool:
+    """Every key is one of a chart, or a slip of the pen."""
+    return all(closest_match(key, known) for key in pairs(root))
+
+
+def _is_chart_config(root: Item) -> bool:
+    """`config` as the plugin's chart has it; other charts have a `config.name` too."""
+    config = pairs(root, "config")
+    if "fallbackStrategies" in config:
+        return True
+    if any(isinstance(v.value, str) and text_is_config(v.value) for v in pairs(root, "config", "map").values()):
+        return True
+    image = text_at(root, "image", "repository")
+    known = table("chart_values")
+    return (
+        bool(config)
+        and set(config) <= set(known["sections"]["config"])
+        and not pairs(root, "config", "map")
+        and _all_known(root, known["keys"])
+        and (not image or "k8s-device-plugin" in image)
+    )
+
+
+def looks_like_config(root: Item) -> bool:
+    """A plugin configuration, also one with mistyped keys."""
+    keys = {k: v for k, v in pairs(root).items() if k not in ("apiVersion", "kind", "metadata")}
+    if not keys or len(keys) != len(pairs(root)) or "mig-configs" in keys:  # the last is a MIG layout file
+        return False
+    if "$schema" in keys:  # a JSON Schema; its definitions may be called like our keys
+        return False
+    folded = {golang.fold(k) for k in keys}
+    if folded & {"SHARING", "FLAGS", "IMEX"}:
+        return True
+    for key, value in keys.items():
+        inner = {golang.fold(k).replace("_", "") for k in pairs(value)}
+        if closest_match(key, ("sharing", "flags")) and inner & {"TIMESLICING", "MPS", "MIGSTRATEGY", "PLUGIN", "GFD"}:
+            return True
+        if inner & {"TIMESLICING"} or (golang.fold(key).replace("_", "") == "TIMESLICING" and "RESOURCES" in inner):
+            return True
+    # Many other files have a version: the rest must at least resemble our keys.
+    rest = [key for key in keys if golang.fold(key) != "VERSION"]
+    return len(rest) < len(keys) and (not rest or any(_resembles_option(key) for key in rest))
+
+
+def _resembles_option(key: str) -> bool:
+    """A key of any level in some spelling, or a slip of the pen in one of those that matter."""
+    return _plain(key) in _option_keys() or closest_match(key, ("sharing", "flags", "timeSlicing")) is not None
+
+
+@cache
+def _option_keys() -> frozenset[str]:
+    """Every key that the plugin's configuration has at some level but those of list entries, which are too common."""
+    below = [part for path in options.by_path() for part in path.split(".")]
+    return frozenset(_plain(key) for key in (*options.TOP, *options.SHARING, *options.REPLICATED, *below))
+
+
+def _plain(key: str) -> str:
+    return key.lower().replace("_", "").replace("-", "")
+
+
+def text_is_config(text: str) -> bool:
+    """A text under a key of a ConfigMap that is meant for the device plugin, also where it cannot be parsed."""
+    try:
+        root = read(text).root
+    except YamlError:
+        return _SHARING_WORDS.search(text) is not None
+    return root is not None and (looks_like_config(root) or is_wrapped(root) is not None)
+
+
+def is_wrapped(root: Item | None) -> str | None:
+    """The kind of a Kubernetes object that stands where a plugin configuration belongs, or None."""
+    kind = text_at(root, "kind")
+    if not kind or not text_at(root, "apiVersion"):
+        return None
+    inner = [v.value for v in pairs(root, "data").values() if isinstance(v.value, str)]
+    return kind if any(text_is_config(text) for text in inner) else None
+
+
+def recognise(documents: list[Document], forced: Kind | None) -> Iterator[Document]:
+    """The documents with their kinds; lists as `kubectl get -o yaml` prints them become their items."""
+    for document in documents:
+        items = get(document.root, "items")
+        if text_at(document.root, "kind").endswith("List") and items is not None and isinstance(items.value, list):
+            for i, item in enumerate(items.value):
+                yield replace(document, root=item, kind=kind_of(item), prefix=("items", i))
+        else:
+            yield replace(document, kind=forced or kind_of(document.root))

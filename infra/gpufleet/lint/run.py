@@ -1,0 +1,118 @@
+"""Lint of a set of files: reading, recognising, and all checks together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from gpufleet.device_plugin import NodeLayout
+from gpufleet.findings.finding import Finding, Severity, finding
+from gpufleet.lint.config import Checked, check_config
+from gpufleet.lint.cuda import check_cuda, check_driver
+from gpufleet.lint.daemon_set import check_daemon_set, check_registrars
+from gpufleet.lint.document import Document, Kind, parse
+from gpufleet.lint.embedded import embedded
+from gpufleet.lint.gather import Gathered, gather
+from gpufleet.lint.offers import offers
+from gpufleet.lint.recognise import recognise
+from gpufleet.lint.selection import check_selection
+from gpufleet.lint.sharing import check_reservations, check_sharing
+from gpufleet.lint.values import check_values
+from gpufleet.lint.workload import Taint, check_taints, check_workload
+from gpufleet.teams.cuda import KnownDriver
+
+_RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is said of the nodes: layout, the plugin's environment, driver, taints; a forced kind.
+
+    `driver` is an exact version, or what is known of a pool's driver. `env` counts before what the texts say of the
+    plugin's environment, `pool_env` only where they say nothing of it.
+    """
+
+    node: NodeLayout | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    driver: str | KnownDriver | None = None
+    kind: Kind | None = None
+    taints: tuple[Taint, ...] = ()
+    pool_env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def known_driver(self) -> KnownDriver | None:
+        """The driver with its bounds."""
+        return KnownDriver.exact(self.driver) if isinstance(self.driver, str) else self.driver
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings, by file and line, and every configuration with what a node makes of it."""
+
+    found: tuple[Finding, ...]
+    checked: tuple[Checked, ...]
+    documents: tuple[Document, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is an error."""
+        return any(d.severity is Severity.ERROR for d in self.found)
+
+
+def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Report:
+    """Lints texts as one set: (name of the file, its text). Never raises on any text."""
+    options = options or Options()
+    found: list[Finding] = []
+    documents: list[Document] = []
+    for name, text in files:
+        mine, unread = parse(name, text)
+        found += unread
+        for document in _as_files(list(recognise(mine, options.kind)), text):
+            inside = embedded(document)
+            known = document.kind is not Kind.UNKNOWN or not inside.documents
+            documents += [document, *inside.documents] if known else inside.documents
+            found += inside.found
+    run = gather(documents, options.env, options.pool_env)
+    checked = [check_config(config, options.node) for config in run.configs]
+    found += [d for one in checked for d in one.found]
+    found += [d for one in checked for d in check_driver(one, options.known_driver)]
+    found += check_documents(run, checked, options)
+    return Report(tuple(in_order(found)), tuple(checked), tuple(documents))
+
+
+def _as_files(documents: list[Document], text: str) -> list[Document]:
+    """A file that begins with a plugin configuration is one configuration, unless Kubernetes objects follow it."""
+    first = documents[0] if documents else None
+    if first is None or first.kind is not Kind.CONFIG or any(d.api_kind for d in documents[1:]):
+        return documents
+    return [replace(first, text=text)]
+
+
+def check_documents(run: Gathered, checked: list[Checked], options: Options) -> list[Finding]:
+    """All checks but those of the configurations themselves."""
+    found: list[Finding] = []
+    given = offers(checked, options.node)
+    workloads = run.of(Kind.WORKLOAD, Kind.DAEMON_SET)
+    for document in run.of(Kind.OPERATOR_VALUES, Kind.CHART_VALUES, Kind.CLUSTER_POLICY):
+        found += check_values(document, run, checked)
+    for document in workloads:
+        found += check_daemon_set(document, run, checked)
+        found += check_workload(document, given)
+        found += check_sharing(document, given)
+        found += check_cuda(document, options.known_driver, options.node)
+        found += check_taints(document, options.taints)
+    found += check_reservations(workloads, given)
+    found += check_selection(run)
+    found += check_registrars(run)
+    known = {id(config.document) for config in run.configs}
+    for document in run.documents:
+        if document.kind is Kind.UNKNOWN and id(document) not in known:
+            found.append(replace(finding("GF502", ""), file=document.file, line=document.root.line))
+    return found
+
+
+def in_order(found: list[Finding]) -> list[Finding]:
+    """By file and line, errors first on one line; what is said twice is said once."""
+    files = {name: i for i, name in enumerate(dict.fromkeys(d.file for d in found))}
+    unique = list({(d.file, d.line, d.code, d.path, d.message): d for d in found}.values())
+    return sorted(unique, key=lambda d: (files[d.file], d.line or 0, _RANK[d.severity]))

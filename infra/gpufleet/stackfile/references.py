@@ -1,0 +1,146 @@
+"""What one part of the stack file says about another: names that must exist, and names that must be unique."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gpufleet.findings.finding import Finding, Severity, codes, finding
+from gpufleet.stackfile.source import SECRET_SECTIONS, SecretText, Source, join_path
+
+
+def _items(value: Any) -> list[tuple[int, dict[str, Any]]]:
+    return [(i, x) for i, x in enumerate(value) if isinstance(x, dict)] if isinstance(value, list) else []
+
+
+def _entries(path: str, value: Any) -> list[tuple[str, Any]]:
+    return [(f"{path}[{i}]", x) for i, x in enumerate(value)] if isinstance(value, list) else []
+
+
+def _repeated(pairs: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
+    for path, name in pairs:
+        if isinstance(name, str):
+            if name in seen:
+                yield path, name
+            seen.add(name)
+
+
+def check_references(source: Source) -> list[Finding]:
+    """Looks at raw values, so that a part that is wrong otherwise does not hide what refers to it."""
+    data = source.data
+    pools, teams = _items(data.get("pools")), _items(data.get("teams"))
+    given = data.get("sharing")
+    sharing: dict[str, Any] = given if isinstance(given, dict) else {}
+    found: list[Finding] = []
+
+    for path, name in _repeated((f"pools[{i}].name", p.get("name")) for i, p in pools):
+        found.append(finding("GF108", path, value=name, why="Pools are told apart by their names."))
+    hosts = [
+        (join_path(("pools", i, "hosts", h)), h)
+        for i, p in pools
+        if isinstance(p.get("hosts"), dict)
+        for h in p["hosts"]
+    ]
+    for path, name in _repeated(hosts):
+        found.append(finding("GF108", path, value=name, why="A node belongs to one pool."))
+    addresses = [
+        (join_path(("pools", i, "hosts", h, "address")), v.get("address"))
+        for i, p in pools
+        if isinstance(p.get("hosts"), dict)
+        for h, v in p["hosts"].items()
+        if isinstance(v, dict)
+    ]
+    for path, name in _repeated(addresses):
+        found.append(finding("GF108", path, value=name, why="Two hosts cannot have one address."))
+    for i, pool in pools:
+        zones = pool.get("zones")
+        for path, name in _repeated(_entries(f"pools[{i}].zones", zones)):
+            found.append(finding("GF108", path, value=name, why="A zone is named once."))
+    images = stack.get("images") if isinstance(stack := data.get("stack"), dict) else None
+    secrets = images.get("pullSecrets") if isinstance(images, dict) else None
+    for path, name in _repeated(_entries("stack.images.pullSecrets", secrets)):
+        found.append(finding("GF108", path, value=name, why="The API server takes each pull secret of a pod once."))
+    for key, what in (("name", "Teams are told apart by their names."), ("namespace", "A namespace has one owner.")):
+        for path, name in _repeated((f"teams[{i}].{key}", t.get(key)) for i, t in teams):
+            found.append(finding("GF108", path, value=name, why=what))
+
+    used: set[str] = set()
+    for i, pool in pools:
+        profile = pool.get("sharing")
+        if not isinstance(profile, str):
+            continue
+        used.add(profile)
+        if profile not in sharing:
+            found.append(
+                finding(
+                    "GF109",
+                    f"pools[{i}].sharing",
+                    value=profile,
+                    allowed=sorted(sharing),
+                    what="sharing profile",
+                    why="A pool uses one of the profiles under `gpufleet:sharing`.",
+                )
+            )
+    if pools:
+        unused = [name for name in sharing if name not in used]
+        found += [finding("GF303", join_path(("sharing", name)), value=name) for name in unused]
+    names = {p["name"] for _, p in pools if isinstance(p.get("name"), str)}
+    for i, team in teams:
+        for j, name in enumerate(team["pools"] if isinstance(team.get("pools"), list) else ()):
+            if isinstance(name, str) and name not in names:
+                found.append(
+                    finding(
+                        "GF109",
+                        f"teams[{i}].pools[{j}]",
+                        value=name,
+                        allowed=sorted(names),
+                        what="pool",
+                        why="A team uses pools of this stack.",
+                    )
+                )
+    found += _secrets(data)
+    found += _acknowledgements(data.get("acknowledge"))
+    return [source.locate(d) for d in found]
+
+
+def kubeconfig_in_clear(data: Any) -> bool:
+    """Whether a kubeconfig itself stands where the stack file says where it is."""
+    cluster = data.get("cluster")
+    ref = cluster.get("kubeconfig") if isinstance(cluster, dict) else None
+    if isinstance(ref, str):
+        return "clusters" in ref
+    return isinstance(ref, dict) and not {"clusters", "users"}.isdisjoint(ref)
+
+
+def _secrets(data: Any) -> Iterator[Finding]:
+    for section, value in data.items():
+        if isinstance(value, SecretText) and section not in SECRET_SECTIONS:
+            yield finding("GF008", section, allowed=SECRET_SECTIONS)
+    cluster = data.get("cluster")
+    ref = cluster.get("kubeconfig") if isinstance(cluster, dict) else None
+    wanted = isinstance(ref, dict) and ref.get("secret") is True and "path" not in ref
+    given = "kubeconfig" in data
+    if given and not isinstance(data["kubeconfig"], SecretText):
+        yield finding("GF007", "kubeconfig")
+    if kubeconfig_in_clear(data):
+        yield finding("GF007", "cluster.kubeconfig")
+    if wanted and not given:
+        why = (
+            "`cluster.kubeconfig.secret` says that the kubeconfig is a secret of the stack;"
+            " `pulumi config set --secret gpufleet:kubeconfig < FILE` makes it one."
+        )
+        yield finding("GF102", "kubeconfig", key="gpufleet:kubeconfig", why=why)
+
+
+def _acknowledgements(given: Any) -> Iterator[Finding]:
+    known = codes()
+    warnings = sorted(c.id for c in known.values() if c.severity is Severity.WARNING)
+    for code in given if isinstance(given, dict) else ():
+        path = join_path(("acknowledge", code))
+        if code not in known:
+            yield finding(
+                "GF109", path, value=code, allowed=warnings, what="warning", why="Codes are listed in docs."
+            )
+        elif known[code].severity is not Severity.WARNING:
+            yield finding("GF111", path, value=code, why=f"{code} is of severity {known[code].severity.value}.")

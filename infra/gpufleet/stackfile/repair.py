@@ -1,0 +1,90 @@
+"""What stands in for wrong values, so that the rules can look at the rest of a stack file.
+
+A model that was repaired is never planned or deployed: it only lets one run report all there is to report.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpufleet.stackfile.source import PathParts
+
+_TEXT = "unread"
+_NODES = {"hosts": {_TEXT: None}}
+#: Values of required keys, by section. They are checked by nothing: what is said about them already is kept alone.
+_REQUIRED: dict[str, dict[str, Any]] = {
+    "cluster": {"name": _TEXT, "location": _TEXT, "kubeconfig": {"path": _TEXT}},
+    "pools": {"name": _TEXT, "vmSize": _TEXT, "gpu": _TEXT, "gpusPerNode": 1},
+    "teams": {"name": _TEXT, "namespace": _TEXT, "pools": [_TEXT]},
+}
+
+
+def at(data: Any, path: PathParts) -> Any:
+    """The value at a path, or None."""
+    for part in path:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def repair(data: dict[str, Any], kind: str, path: PathParts, keys: tuple[str, ...] = (), word: Any = None) -> None:
+    """Changes `data` so that one error of pydantic is gone.
+
+    Args:
+        kind: pydantic's error type, or a code.
+        path: the place that the error is about.
+        keys: of a conflict between keys, those keys.
+        word: an allowed word to write instead of the wrong one.
+    """
+    container = at(data, path)
+    if kind == "GF110" and isinstance(container, dict) and any(k in container for k in keys):
+        for key in keys:
+            container.pop(key, None)
+        return
+    if kind == "GF110" and set(keys) == set(_NODES) | {"nodeSelector"} and isinstance(container, dict):
+        container.update(_NODES)
+        return
+    if word is not None:
+        at(data, path[:-1])[path[-1]] = word
+        return
+    _replace(data, path, kind)
+
+
+def _replace(data: dict[str, Any], path: PathParts, kind: str) -> None:
+    if not path:
+        return
+    section, last = path[0], path[-1]
+    parent = at(data, path[:-1])
+    required = _REQUIRED.get(str(section), {})
+    if len(path) == 1 and section in ("cluster", "stack"):
+        data[str(section)] = _section(data, str(section))
+    elif kind == "extra_forbidden" and isinstance(parent, dict):
+        parent.pop(last, None)
+    elif isinstance(parent, dict) and last in required and len(path) == (2 if section == "cluster" else 3):
+        parent[last] = required[str(last)]
+    elif kind == "missing":
+        _replace(data, path[:-1], "incomplete")
+    elif isinstance(parent, dict):
+        parent.pop(last, None)
+    elif isinstance(parent, list) and isinstance(last, int) and last < len(parent):
+        # Items of sections are dropped; others keep their place, so that paths of their neighbours stay right.
+        parent[last] = None if len(path) == 2 else "1" if kind == "literal_error" else _TEXT
+
+
+def _section(data: dict[str, Any], section: str) -> dict[str, Any]:
+    pools = data.get("pools")
+    rows = [p for p in pools if isinstance(p, dict)] if isinstance(pools, list) else []
+    if section == "stack":
+        return {"kind": "operator" if any(p.get("driver") == "operator" for p in rows) else "plugin"}
+    aks = guess_kind(data) == "aks"
+    wanted = ("name", "location") if aks else ("name", "kubeconfig")
+    return {"kind": "aks" if aks else "existing", **{key: _REQUIRED["cluster"][key] for key in wanted}}
+
+
+def guess_kind(data: dict[str, Any]) -> str:
+    """The kind of cluster that the pools look like."""
+    pools = data.get("pools")
+    first = pools[0] if isinstance(pools, list) and pools else None
+    return "existing" if isinstance(first, dict) and "vmSize" not in first else "aks"

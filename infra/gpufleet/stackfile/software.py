@@ -1,0 +1,112 @@
+"""GPU software of the stack (plugin or operator), sharing profiles and teams."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from gpufleet.findings.credentials import in_address
+from gpufleet.stackfile.base import AsTuple, DnsLabel, Model, matches, refuse
+
+#: Helm and DaemonSet time limits below this break off slow driver builds half-way (case AZ-31).
+MIN_TIMEOUT_SECONDS = 900
+
+
+class Images(Model):
+    """Where images come from when not from the vendor's registries."""
+
+    registry: (
+        Annotated[
+            str,
+            matches(
+                r"[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]*)*",
+                "A registry is host[:port][/path], without scheme.",
+                "Write e.g. `registry.example.com/nvidia`.",
+            ),
+        ]
+        | None
+    ) = None
+    pull_secrets: Annotated[tuple[DnsLabel, ...], AsTuple] = ()
+
+
+#: As NVIDIA names releases of plugin and operator, and tags their images.
+Release = Annotated[
+    str,
+    matches(r"v\d+\.\d+\.\d+([-.][0-9A-Za-z.-]+)?", "Releases look like v26.7.0.", "Write it with its v: `v26.7.0`."),
+]
+
+
+class Chart(Model):
+    """Where the operator's chart comes from: a repository (mirror), or a folder or archive on disk."""
+
+    repository: str | None = Field(default=None, min_length=1)
+    path: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Chart:
+        if self.repository is not None and self.path is not None:
+            raise refuse("GF110", "A chart comes from one place.", "Keep one.", keys="repository, path")
+        if self.repository is not None and in_address(self.repository):
+            raise refuse(
+                "GF110",
+                "A stack file is reviewed and committed; the address carries a password.",
+                "Use an OCI repository with `helm registry login` where pulumi runs, or download the chart: path.",
+                keys="repository",
+            )
+        return self
+
+
+class PluginRoute(Model):
+    """NVIDIA's device plugin as gpufleet's own objects, one DaemonSet per sharing profile."""
+
+    kind: Literal["plugin"]
+    namespace: DnsLabel = "gpu-plugin"
+    version: Release | None = None
+    images: Images = Field(default_factory=lambda: Images.model_validate({}))
+    hami_chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
+
+
+class OperatorRoute(Model):
+    """NVIDIA's GPU Operator as one Helm release. `timeoutSeconds` in seconds."""
+
+    kind: Literal["operator"]
+    namespace: DnsLabel = "gpu-operator"
+    version: Release | None = None
+    chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
+    timeout_seconds: int = Field(default=MIN_TIMEOUT_SECONDS, ge=MIN_TIMEOUT_SECONDS, le=7200)
+    values: dict[str, Any] = Field(default_factory=dict)
+    hami_chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
+    images: Images = Field(default_factory=lambda: Images.model_validate({}))
+
+
+Route = Annotated[PluginRoute | OperatorRoute, Field(discriminator="kind")]
+
+
+ImageReference = Annotated[
+    str,
+    Field(max_length=512),
+    matches(
+        r"[A-Za-z0-9]+([._:/-]+[A-Za-z0-9_]+)*(@sha256:[0-9a-f]{64})?",
+        "An image is registry/name:tag, without blanks.",
+        "Write e.g. `nvidia/cuda:12.8.1-base-ubuntu24.04`.",
+    ),
+]
+
+
+class Team(Model):
+    """A team: its namespace, the pools it uses, its group and its quota in schedulable devices (shares).
+
+    A quota key is `gpu` (the one resource that the team's pools offer) or a full resource name.
+    `images` are those that the team runs: their CUDA versions are compared with the drivers of its pools. `cudaCompat`
+    says that they carry the package cuda-compat (forward compatibility, on data-centre GPUs).
+    """
+
+    name: DnsLabel
+    namespace: DnsLabel
+    pools: Annotated[tuple[str, ...], AsTuple] = Field(min_length=1)
+    quota: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    group: str | None = Field(default=None, min_length=1)
+    role: Literal["admin", "edit", "view"] = "edit"
+    images: Annotated[tuple[ImageReference, ...], AsTuple] = ()
+    cuda_compat: bool = False

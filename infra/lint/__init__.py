@@ -1,5 +1,0 @@
-"""`gpufleet lint`: what given YAML will really do with GPUs, and what is wrong with it."""
-
-from infra.lint.run import Options, Report, lint
-
-__all__ = ["Options", "Report", "lint"]
