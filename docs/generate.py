@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import gpufleet.places  # noqa: F401  makes the kinds of clusters and the methods known
 from gpufleet.advise.docs import BLOCKS, fill
 from gpufleet.catalog import gpu_models
 from gpufleet.findings.finding import codes

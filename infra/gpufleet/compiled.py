@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpufleet.findings.finding import Finding, Severity, acknowledge, errors
-from gpufleet.plan.compile import Plan, check, compile_plan
+from gpufleet.fleet.model import Fleet
+from gpufleet.fleet.resolve import resolve
+from gpufleet.plan.compile import compile_plan
+from gpufleet.plan.model import Plan
+from gpufleet.rules.check import check
 from gpufleet.stackfile.consequences import without_consequences
 from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.references import check_references
@@ -20,10 +24,11 @@ MoreRules = Callable[[Stack | None], list[Finding]]
 
 @dataclass(frozen=True)
 class Compiled:
-    """`plan` and `stack` are None where there are errors; `found` holds every diagnostic."""
+    """`plan`, `fleet` and `stack` are None where there are errors; `found` holds everything that was found."""
 
     name: str
     stack: Stack | None
+    fleet: Fleet | None
     plan: Plan | None
     found: tuple[Finding, ...]
 
@@ -38,16 +43,17 @@ def compile_source(name: str, source: Source, read: list[Finding], also: MoreRul
     source, unknown = known_sections(source)
     loaded = validate(source, [*read, *unknown])
     rules = check_references(source)
-    if loaded.stack is not None:
-        rules += [loaded.place(d) for d in check(loaded.stack)]
+    fleet = resolve(loaded.stack) if loaded.stack is not None else None
+    if fleet is not None:
+        rules += [loaded.place(d) for d in check(fleet)]
     if also is not None:
         rules += [loaded.place(d) for d in also(loaded.stack if loaded.complete else None)]
     acknowledged = loaded.stack.acknowledge if loaded.stack else {}
     found = acknowledge(_in_order(without_consequences(loaded.found, rules, source.data)), acknowledged)
-    if errors(found) or loaded.stack is None or not loaded.complete:
-        return Compiled(name, None, None, tuple(found))
+    if errors(found) or fleet is None or not loaded.complete:
+        return Compiled(name, None, None, None, tuple(found))
     told = tuple(d for d in found if d.severity is not Severity.ERROR)
-    return Compiled(name, loaded.stack, compile_plan(name, loaded.stack, told), tuple(found))
+    return Compiled(name, loaded.stack, fleet, compile_plan(name, fleet, told), tuple(found))
 
 
 def _in_order(found: list[Finding]) -> list[Finding]:

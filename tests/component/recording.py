@@ -15,7 +15,8 @@ from typing import Any
 import pulumi
 import pytest
 from google.protobuf import json_format
-from gpufleet.deploy import in_use, program
+from gpufleet.deploy import program
+from gpufleet.places.existing import in_use
 from gpufleet.stackfile.source import parse
 from pulumi.runtime import mocks, rpc, rpc_manager, settings
 from pulumi.runtime.stack import run_pulumi_func

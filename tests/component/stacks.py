@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from gpufleet.plan.compile import Plan
+from gpufleet.plan.model import Plan
 
 from tests.component.recording import Recorded, run
 from tests.unit.config.samples import compile_text, told

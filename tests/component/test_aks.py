@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gpufleet.catalog import azure_size
-from gpufleet.stackfile.cluster import TAKEN_RANGES
+from gpufleet.places.aks.model import TAKEN_RANGES
 from pulumi._types import input_type_types
 from pulumi_azure_native import containerservice as aks
 
@@ -17,7 +17,7 @@ from tests.component.stacks import AKS, TEXTS, plan_of, recorded
 
 def pool(stack: str, name: str) -> dict[str, Any]:
     plan = next(p for p in plan_of(stack).pools if p.name == name)
-    return next(r.inputs for r in recorded(stack).of("AgentPool") if r.name == plan.azure_name)
+    return next(r.inputs for r in recorded(stack).of("AgentPool") if r.name == plan.resource.name)
 
 
 def cluster(stack: str) -> Resource:
@@ -37,7 +37,7 @@ def test_one_system_pool_inline_and_no_gpu_pool(name: str) -> None:
 def test_each_gpu_pool_is_a_resource_named_like_in_azure(name: str) -> None:
     """Without an explicit name, a stack's autonaming could propose one that AKS refuses."""
     pools, plans = recorded(name).of("AgentPool"), plan_of(name).pools
-    assert {r.name for r in pools} == {p.azure_name for p in plans}
+    assert {r.name for r in pools} == {p.resource.name for p in plans}
     for resource in pools:
         assert resource.inputs["agentPoolName"] == resource.name
         assert resource.inputs["resourceName"] == cluster(name).name
@@ -49,8 +49,8 @@ def test_each_gpu_pool_is_a_resource_named_like_in_azure(name: str) -> None:
 def test_each_gpu_pool_states_who_installs_the_driver(name: str) -> None:
     """Unset means Install: an operator's pool would get two drivers."""
     for plan in plan_of(name).pools:
-        assert pool(name, plan.name)["gpuProfile"] == {"driver": plan.aks_driver}
-        assert plan.aks_driver == ("Install" if plan.driver_owner == "aks" else "None")
+        assert pool(name, plan.name)["gpuProfile"] == {"driver": plan.resource.driver}
+        assert plan.resource.driver == ("Install" if plan.driver_owner == "aks" else "None")
 
 
 @pytest.mark.parametrize("name", AKS)

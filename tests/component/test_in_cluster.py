@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
-from gpufleet.deploy.in_use import other_route
 from gpufleet.findings.finding import Severity
+from gpufleet.places.existing.in_use import other_route
 
 from tests.component.recording import Resource, run
 from tests.component.stacks import EXISTING, OPERATOR, PLUGIN, TEXTS, plan_of, recorded
@@ -41,7 +41,7 @@ def test_one_daemon_set_per_profile_as_planned(name: str) -> None:
         assert {c["image"] for c in pod(sent)["containers"]} == {planned.image}
         labels = sent.inputs["spec"]["template"]["metadata"]["labels"]
         assert sent.inputs["spec"]["selector"]["matchLabels"] == labels
-    beside = {f"gpufleet-mps-{d.profile}" for d in plan.daemon_sets if d.mps}
+    beside = {f"gpufleet-mps-{d.profile}" for d in plan.daemon_sets if d.control_daemon}
     assert set(found) == {d.name for d in plan.daemon_sets} | beside
 
 

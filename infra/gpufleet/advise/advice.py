@@ -53,9 +53,7 @@ def advise(request: Request, found: Sequence[Measurement], companies: Sequence[C
     pods = {"mig": known.mig.pods if known.mig else 1, "none": 1}.get(leaf.method, most)
     pods = chosen.pods if chosen else pods
     if leaf.method == "hami":
-        from gpufleet.stackfile.sharing import (
-            MOST_SPLITS,  # a stack file's bound; its reader is loaded for nothing else
-        )
+        from gpufleet.methods.hami import MOST_SPLITS  # a stack file's bound; its reader is loaded for nothing else
 
         pods = min(pods, MOST_SPLITS)
     expected, basis = _basis(request, leaf, chosen, known.time_slicing)

@@ -28,6 +28,7 @@ class Distribution(NamedTuple):
     default_runtime_option: str | None = None
     restart_units: tuple[str, ...] = ()
     operator_toolkit_env: Mapping[str, str] = _NOTHING
+    webhook_selector_owner: str | None = None  # who rewrites namespaceSelector of admission webhooks
     note: str | None = None
 
 

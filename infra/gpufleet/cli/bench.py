@@ -96,25 +96,23 @@ def _on_pool(args: argparse.Namespace) -> JobOptions:
     """
     from gpufleet.cli.stack_option import STACKS, find_stack, project_root
     from gpufleet.compiled import compile_file
-    from gpufleet.plan.sharing import profiles, serves
-    from gpufleet.stackfile.model import stack_pools
     from gpufleet.teams.teams import pool_access
 
     path = args.stack_file or find_stack(args.stack, project_root())
     shown = str(args.stack_file or f"{STACKS}/{path.name}")
     try:
-        stack = compile_file(path, args.stack, shown).stack
+        fleet = compile_file(path, args.stack, shown).fleet
     except OSError as error:
         raise LookupError(f"cannot read {shown}: {error.strerror}") from None
-    if stack is None:
+    if fleet is None:
         raise LookupError(f"{shown} has errors; see gpufleet plan")
-    served = {pool.name: pool for pool in stack_pools(stack) if serves(pool)}
+    served = {pool.name: pool for pool in fleet.served}
     if args.pool is None and len(served) > 1:
         raise LookupError(f"{shown} has several pools; --pool takes one of {', '.join(served)}")
     name = args.pool or next(iter(served), "")
     if name not in served:
         raise LookupError(f"{shown} serves no pool {name}; it serves {', '.join(served) or 'none'}")
-    access = pool_access(stack, served[name], profiles(stack))
+    access = pool_access(fleet, served[name])
     return JobOptions(
         resource=access.resources[0],
         runtime_class=access.runtime_class,

@@ -180,7 +180,7 @@ def _pools(args: argparse.Namespace) -> list[PoolNode]:
 def _taints(words: list[str]) -> tuple[Any, ...]:
     if not words:
         return ()
-    from gpufleet.plan.taints import parse_taint
+    from gpufleet.fleet.taints import parse_taint
 
     found = []
     for word in words:

@@ -16,6 +16,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the schema as JSON."""
+    import gpufleet.places  # noqa: F401  makes the kinds of clusters and the methods known
     from gpufleet.stackfile.schema import stack_schema
 
     print(json.dumps(stack_schema(), indent=2))

@@ -6,7 +6,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from gpufleet.deploy.options import InCluster
-from gpufleet.plan.names import MANAGED_BY
+from gpufleet.fleet.names import MANAGED_BY
 
 
 def privileged_namespace(name: str, parent: pulumi.Resource, cluster: InCluster) -> k8s.core.v1.Namespace:

@@ -7,8 +7,8 @@ import pulumi_kubernetes as k8s
 
 from gpufleet.deploy.namespace import privileged_namespace
 from gpufleet.deploy.options import InCluster
-from gpufleet.plan.names import MANAGED_BY, PROFILE_LABEL, ROUTE_LABEL
-from gpufleet.plan.sharing import MPS_ROOT
+from gpufleet.fleet.names import MANAGED_BY, PROFILE_LABEL, ROUTE_LABEL
+from gpufleet.methods.mps import MPS_ROOT
 from gpufleet.routes.plugin import CONFIG_FOLDER, CONFIG_KEY, DaemonSetPlan, PluginPlan
 
 _APP = "gpufleet-device-plugin"
@@ -24,13 +24,12 @@ class DevicePlugin(pulumi.ComponentResource):
 
     def __init__(
         self,
-        name: str,
         plan: PluginPlan,
         cluster: InCluster,
         depends_on: list[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__("gpufleet:plugin:DevicePlugin", name, {}, opts)
+        super().__init__("gpufleet:plugin:DevicePlugin", "device-plugin", {}, opts)
         namespace = privileged_namespace(plan.namespace, self, cluster)
         before = [*depends_on, namespace]
         if plan.runtime_class:
@@ -68,7 +67,7 @@ class DevicePlugin(pulumi.ComponentResource):
             opts=cluster.options(self, depends_on=[namespace]),
         )
         ready = [*before, config]
-        if plan.mps:
+        if plan.control_daemon:
             name, mps = (
                 f"gpufleet-mps-{plan.profile}",
                 {"app.kubernetes.io/name": _MPS_APP, PROFILE_LABEL: plan.profile},
@@ -100,15 +99,18 @@ def _plugin_container(plan: DaemonSetPlan) -> k8s.core.v1.ContainerArgs:
         # Device access granted behind the runtime's back is lost when the kubelet rewrites cgroups
         # (Azure/AKS#3680); passing device specs needs privilege.
         "PASS_DEVICE_SPECS": "true",
+        **plan.env,
     }
-    if plan.mig:
-        env["NVIDIA_MIG_MONITOR_DEVICES"] = "all"
     return k8s.core.v1.ContainerArgs(
         name="nvidia-device-plugin",
         image=plan.image,
         env=[{"name": k, "value": v} for k, v in env.items()],
         security_context={"privileged": True},
-        volume_mounts=[{"name": "sockets", "mountPath": _SOCKETS}, _CONFIG_MOUNT, *(_MPS_MOUNTS if plan.mps else ())],
+        volume_mounts=[
+            {"name": "sockets", "mountPath": _SOCKETS},
+            _CONFIG_MOUNT,
+            *(_MPS_MOUNTS if plan.control_daemon else ()),
+        ],
     )
 
 
@@ -148,14 +150,14 @@ def _pod(
     volumes: list[dict[str, object]] = [{"name": "config", "configMap": {"name": plan.config_map.name}}]
     if init is None:
         volumes.append({"name": "sockets", "hostPath": {"path": _SOCKETS}})
-    if plan.mps:
+    if plan.control_daemon:
         volumes.append({"name": "mps-root", "hostPath": {"path": MPS_ROOT, "type": "DirectoryOrCreate"}})
         volumes.append({"name": "mps-shm", "hostPath": {"path": f"{MPS_ROOT}/shm"}})
     return k8s.core.v1.PodSpecArgs(
         priority_class_name="system-node-critical",
         runtime_class_name=plan.runtime_class,
         automount_service_account_token=False,
-        host_pid=True if plan.mps else None,
+        host_pid=True if plan.control_daemon else None,
         image_pull_secrets=[{"name": s} for s in route.pull_secrets] or None,
         affinity=k8s.core.v1.AffinityArgs(
             node_affinity=k8s.core.v1.NodeAffinityArgs(

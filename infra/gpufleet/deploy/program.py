@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pulumi
-import pulumi_kubernetes as k8s
 
 from gpufleet.compiled import Compiled, compile_engine
-from gpufleet.deploy.options import InCluster
+from gpufleet.deploy.teams import Team
 from gpufleet.findings.finding import Finding, Severity, errors, summary, text
 from gpufleet.internal_error import internal_error
-from gpufleet.plan.compile import Plan
+from gpufleet.places.base import Made
+from gpufleet.plan.model import Plan
 from gpufleet.plan.render import pool_table
-from gpufleet.stackfile.model import AksStack, ExistingStack
-from gpufleet.stackfile.pools import AksPool, NodePool
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -57,81 +56,25 @@ def tell(found: tuple[Finding, ...]) -> None:
 
 def deploy(compiled: Compiled, root: Path) -> None:
     """Registers the resources of a plan without errors."""
-    stack, plan = compiled.stack, compiled.plan
-    if stack is None or plan is None:
+    fleet, plan = compiled.fleet, compiled.plan
+    if fleet is None or plan is None:
         raise ValueError("only a plan without errors is deployed")
-    before: list[pulumi.Resource] = []
-    cluster: pulumi.Resource | None = None
-    if isinstance(stack, AksStack):
-        from gpufleet.deploy.agent_pools import AgentPools
-        from gpufleet.deploy.aks import Aks
-
-        made = Aks(stack.cluster.name, stack.cluster)
-        cluster = made.cluster
-        pairs = tuple((s, p) for s, p in zip(stack.pools, plan.pools, strict=True) if isinstance(s, AksPool))
-        pools = AgentPools(f"{stack.cluster.name}-pools", made, pairs)
-        before += list(pools.pools.values())
-        provider = k8s.Provider(
-            "cluster",
-            kubeconfig=made.kubeconfig,
-            cluster_identifier=made.cluster_id,
-            enable_server_side_apply=True,
-            opts=pulumi.ResourceOptions(parent=made),
-        )
-        inside = InCluster(provider, cluster, stack.cluster.protect)
-        pulumi.export("kubeconfig", made.kubeconfig)
-        pulumi.export("clusterId", made.cluster_id)
-    else:
-        inside = _existing(stack, plan, root, before)
-    _software(plan, inside, before)
+    made = fleet.place.deploy(plan, root, tell)
+    for name, value in made.outputs.items():
+        pulumi.export(name, value)
+    _software(plan, made)
     for team in plan.teams:
-        from gpufleet.deploy.teams import Team
-
-        Team(f"team-{team.name}", team, inside)
+        Team(f"team-{team.name}", team, made.inside)
     _outputs(plan)
 
 
-def _existing(stack: ExistingStack, plan: Plan, root: Path, before: list[pulumi.Resource]) -> InCluster:
-    from gpufleet.deploy.existing import Nodes, kubeconfig
-    from gpufleet.deploy.in_use import check_in_use
-
-    spec = stack.cluster
-
-    def inspect(text: str) -> None:
-        found = check_in_use(plan, text, spec.kubeconfig.context)
-        if found:
-            tell(tuple(found))
-            raise pulumi.RunError(f"{plan.stack}: {summary(found)}. Nothing was changed.")
-
-    provider = k8s.Provider(
-        "cluster",
-        kubeconfig=kubeconfig(spec.kubeconfig, root, inspect),
-        context=spec.kubeconfig.context,
-        cluster_identifier=plan.cluster["identifier"],
-        enable_server_side_apply=True,
-    )
-    inside = InCluster(provider, None, spec.protect)
-    pairs = tuple((s, p) for s, p in zip(stack.pools, plan.pools, strict=True) if isinstance(s, NodePool) and s.hosts)
-    if pairs:
-        before.append(Nodes("nodes", pairs, inside))
-    return inside
-
-
-def _software(plan: Plan, inside: InCluster, before: list[pulumi.Resource]) -> None:
-    ready = list(before)
-    if plan.plugin:
-        from gpufleet.deploy.plugin import DevicePlugin
-
-        ready.append(DevicePlugin("device-plugin", plan.plugin, inside, before))
-    if plan.operator:
-        from gpufleet.deploy.operator import GpuOperator
-
-        ready.append(GpuOperator("gpu-operator", plan.operator, inside, before))
-    if plan.hami:
-        from gpufleet.deploy.hami import HamiScheduler
-
-        # After the others: they bring the runtime class, and under the operator the driver.
-        HamiScheduler("hami-scheduler", plan.hami, inside, ready)
+def _software(plan: Plan, made: Made) -> None:
+    """Each artifact by its own component, after those before it."""
+    ready = list(made.before)
+    for artifact in plan.software:
+        module, _, name = artifact.component().partition(":")
+        component = getattr(importlib.import_module(module), name)
+        ready = [*ready, component(artifact, made.inside, ready)]
 
 
 def _outputs(plan: Plan) -> None:
@@ -143,7 +86,7 @@ def _outputs(plan: Plan) -> None:
                 "sharing": p.profile,
                 "driver": p.driver_owner,
                 "taints": list(p.taints),
-                **({"azureName": p.azure_name} if p.azure_name else {"nodes": list(p.nodes)}),
+                **({"nodes": list(p.nodes)} if p.resource is None else p.resource.output()),
             }
             for p in plan.pools
         },

@@ -1,51 +1,61 @@
-"""Helm releases, all in the same way: fixed name, pinned version, atomic, hooks run."""
+"""Helm releases, all in the same way: fixed name, pinned version, atomic, hooks run (they upgrade CRDs)."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, Protocol
 
 import pulumi
 import pulumi_kubernetes as k8s
 
+from gpufleet.deploy.namespace import privileged_namespace
 from gpufleet.deploy.options import InCluster
+from gpufleet.fleet.artifact import HelmRelease
+from gpufleet.fleet.names import MANAGED_BY
 
 
-class ReleasePlan(Protocol):
-    """What every release plan says; `repository` None means that `chart` is a path. Timeout in seconds."""
+class HelmSoftware(pulumi.ComponentResource):
+    """A release in its namespace, with the ConfigMaps that it reads.
 
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def release(self) -> str: ...
-    @property
-    def chart(self) -> str: ...
-    @property
-    def repository(self) -> str | None: ...
-    @property
-    def version(self) -> str: ...
-    @property
-    def timeout_seconds(self) -> int: ...
-    @property
-    def values(self) -> dict[str, Any]: ...
+    The release's variable (`chart_env`) names a folder or archive for runners that cannot reach the chart.
+    """
 
-
-def helm_release(
-    plan: ReleasePlan, chart_env: str, cluster: InCluster, parent: pulumi.Resource, before: list[pulumi.Resource]
-) -> k8s.helm.v3.Release:
-    """The release. The variable `chart_env` names a folder or archive for runners that cannot reach the chart."""
-    local = os.environ.get(chart_env)
-    chart, repository = (local, None) if local else (plan.chart, plan.repository)
-    return k8s.helm.v3.Release(
-        plan.release,
-        name=plan.release,
-        namespace=plan.namespace,
-        chart=chart,
-        version=plan.version if repository else None,
-        repository_opts=k8s.helm.v3.RepositoryOptsArgs(repo=repository) if repository else None,
-        values=plan.values,
-        atomic=True,
-        cleanup_on_fail=True,
-        timeout=plan.timeout_seconds,
-        opts=cluster.options(parent, depends_on=before),
-    )
+    def __init__(
+        self,
+        plan: HelmRelease,
+        cluster: InCluster,
+        depends_on: list[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(plan.component_type, plan.component_name, {}, opts)
+        namespace = privileged_namespace(plan.namespace, self, cluster)
+        config_maps = [
+            k8s.core.v1.ConfigMap(
+                config_map.name,
+                metadata={
+                    "name": config_map.name,
+                    "namespace": plan.namespace,
+                    "labels": {**MANAGED_BY, **labels},
+                },
+                data=config_map.data,
+                immutable=True,
+                opts=cluster.options(self, depends_on=[namespace]),
+            )
+            for config_map, labels in plan.config_maps
+        ]
+        local = os.environ.get(plan.chart_env)
+        chart, repository = (local, None) if local else (plan.chart, plan.repository)
+        self.release = k8s.helm.v3.Release(
+            plan.release,
+            name=plan.release,
+            namespace=plan.namespace,
+            chart=chart,
+            version=plan.version if repository else None,
+            repository_opts=k8s.helm.v3.RepositoryOptsArgs(repo=repository) if repository else None,
+            values=plan.values,
+            atomic=True,
+            cleanup_on_fail=True,
+            timeout=plan.timeout_seconds,
+            opts=cluster.options(self, depends_on=[*depends_on, namespace, *config_maps]),
+        )
+        outputs = {"release": plan.release, **({"sharing": plan.reads} if plan.reads else {})}
+        self.register_outputs(outputs)

@@ -6,7 +6,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from gpufleet.deploy.options import InCluster
-from gpufleet.plan.names import MANAGED_BY
+from gpufleet.fleet.names import MANAGED_BY
 from gpufleet.teams.teams import TeamPlan
 
 TEAM_LABEL = "gpufleet.dev/team"

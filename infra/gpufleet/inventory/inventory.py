@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpufleet.catalog import distribution
-from gpufleet.plan.facts import pool_facts
+from gpufleet.catalog.cuda import required_cuda
+from gpufleet.fleet.resolve import method_of
+from gpufleet.methods.base import Method
+from gpufleet.methods.mig import Mig, layout_name
+from gpufleet.methods.time_slicing import TimeSlicing
+from gpufleet.places.existing.model import ExistingStack, NodePool
+from gpufleet.places.existing.place import hardware_of
 from gpufleet.plan.hosts import PREPARED_OWNERS, host_driver, listed_pools
-from gpufleet.plan.mig import layout
-from gpufleet.plan.sharing import spec_of
-from gpufleet.routes.operator import mig_layout_name
 from gpufleet.stackfile.hosts import Mirror, MirrorRepository, Ssh
-from gpufleet.stackfile.model import ExistingStack, Stack
-from gpufleet.stackfile.pools import NodePool
-from gpufleet.stackfile.sharing import Mig, TimeSlicing
+from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.software import PluginRoute
-from gpufleet.teams.cuda import required_cuda
 
 GPU_HOSTS = "gpu_hosts"
 #: The stack has one mirror; the roles take one of several by name.
@@ -152,7 +152,7 @@ def _repository(name: str, repository: MirrorRepository | None) -> dict[str, Any
 
 def _hardware(pool: NodePool) -> dict[str, Any]:
     """What preflight compares with the host. A short name that fits several models is no model to compare with."""
-    model = pool_facts(pool).model
+    model = hardware_of(pool).model
     exact = model.id if model is not None and not model.members else ""
     return {"gpu_preflight_gpu_model": exact, "gpu_preflight_gpu_count": pool.gpus_per_node}
 
@@ -170,8 +170,8 @@ def cuda_target(pool: NodePool, stack: ExistingStack) -> str | None:
 
 def _host(pool: NodePool, stack: ExistingStack) -> dict[str, Any]:
     """The roles bring driver, fabric manager and toolkit, and cut the GPUs."""
-    wanted, spec = host_driver(pool), spec_of(pool, stack)
-    model = pool_facts(pool).model
+    wanted, spec = host_driver(pool), method_of(pool, stack)
+    model = hardware_of(pool).model
     modules = model.modules if model is not None and model.modules != "both" else "auto"
     variables: dict[str, Any] = {
         "gpu_driver_method": wanted.method,
@@ -194,13 +194,13 @@ def _host(pool: NodePool, stack: ExistingStack) -> dict[str, Any]:
     return variables | _mig(pool, stack)
 
 
-def _by_environment(stack: ExistingStack, spec: Any) -> bool:
+def _by_environment(stack: ExistingStack, spec: Method) -> bool:
     """Whether containers are told their GPUs by NVIDIA_VISIBLE_DEVICES: the way of the standalone plugin and of HAMi.
 
     The toolkit ignores the variable in unprivileged containers unless it is told so, and pods would have no GPU. The
     operator's plugin uses CDI.
     """
-    return isinstance(stack.stack, PluginRoute) or (spec is not None and spec.strategy == "hami")
+    return isinstance(stack.stack, PluginRoute) or spec.own_plugin
 
 
 def _operator() -> dict[str, Any]:
@@ -213,13 +213,13 @@ def mig_layout(pool: NodePool, stack: Stack) -> tuple[str, dict[str, int]] | Non
 
     One kind of instance has the name that every mig-parted has for it, such as all-1g.10gb.
     """
-    spec = spec_of(pool, stack)
+    spec = method_of(pool, stack)
     if pool.driver != "host" or not isinstance(spec, Mig):
         return None
-    instances = layout(spec, pool_facts(pool).model)
+    instances = spec.layout(hardware_of(pool))
     if instances is None:
         return None
-    return (f"all-{spec.profile}" if spec.profile else mig_layout_name(instances)), instances
+    return (f"all-{spec.profile}" if spec.profile else layout_name(instances)), instances
 
 
 def _mig(pool: NodePool, stack: Stack) -> dict[str, Any]:

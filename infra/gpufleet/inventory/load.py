@@ -8,9 +8,10 @@ from pathlib import Path
 from gpufleet.compiled import Compiled, MoreRules
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.inventory.inventory import Inventory, inventory
+from gpufleet.places.existing.model import ExistingStack
 from gpufleet.plan.hosts import check_inventory
 from gpufleet.stackfile.kubeconfig import kubeconfig_file
-from gpufleet.stackfile.model import ExistingStack, Stack
+from gpufleet.stackfile.model import Stack
 
 
 def kubeconfig_path(stack: Stack, root: Path, environment: Mapping[str, str]) -> str | None:

@@ -6,12 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpufleet.catalog import cuda_min_driver, driver_version, gpu_model, known_bad_drivers
-from gpufleet.device_plugin import NodeLayout
-from gpufleet.findings.finding import Finding, finding
-from gpufleet.lint.config import Checked
-from gpufleet.lint.document import Document
-from gpufleet.lint.pods import Container, containers, program
-from gpufleet.teams.cuda import (
+from gpufleet.catalog.cuda import (
     Fit,
     KnownDriver,
     driver_cuda,
@@ -21,6 +16,11 @@ from gpufleet.teams.cuda import (
     newest_cuda_major,
     required_cuda,
 )
+from gpufleet.device_plugin import NodeLayout
+from gpufleet.findings.finding import Finding, finding
+from gpufleet.lint.config import Checked
+from gpufleet.lint.document import Document
+from gpufleet.lint.pods import Container, containers, program
 
 
 def check_driver(checked: Checked, driver: KnownDriver | None) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.device_plugin import NodeLayout
 from gpufleet.findings.finding import Finding, Severity, finding
 from gpufleet.lint.config import Checked, check_config
@@ -19,7 +20,6 @@ from gpufleet.lint.selection import check_selection
 from gpufleet.lint.sharing import check_reservations, check_sharing
 from gpufleet.lint.values import check_values
 from gpufleet.lint.workload import Taint, check_taints, check_workload
-from gpufleet.teams.cuda import KnownDriver
 
 _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 

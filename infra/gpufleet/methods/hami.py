@@ -1,86 +1,132 @@
-"""HAMi instead of NVIDIA's plugin: its own Helm release, and the label that binds its plugin to nodes."""
+"""HAMi: memory and cores of a GPU in parts, with its own scheduler and device plugin instead of NVIDIA's."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from gpufleet.catalog import component, components_of
-from gpufleet.images.images import mirrored
-from gpufleet.plan.driver_owner import plugin_runtime_class
-from gpufleet.plan.sharing import serves, spec_of
-from gpufleet.plan.taints import pool_taints, tolerations
-from gpufleet.routes.chart_values import set_value
-from gpufleet.stackfile.model import AksStack, Stack, stack_pools
-from gpufleet.stackfile.pools import Pool
-from gpufleet.stackfile.sharing import Hami
+from pydantic import Field
 
-RELEASE_NAME = "hami"
-NAMESPACE = "hami-system"
+from gpufleet.catalog import component, components_of, distribution
+from gpufleet.fleet.artifact import HelmRelease, Image, Images
+from gpufleet.fleet.chart_values import set_value
+from gpufleet.fleet.taints import tolerations
+from gpufleet.methods.base import GPU, MemoryGib, Method, method
+from gpufleet.stackfile.model import Stack
+
+if TYPE_CHECKING:
+    from gpufleet.fleet.model import Fleet, FleetPool
+
+#: More pods than this on one GPU are a slip of the pen.
+MOST_SPLITS = 100
 #: The chart's node selector; without the label its plugin runs nowhere (case NV-22).
 NODE_LABEL = {"gpu": "on"}
-TIMEOUT_SECONDS = 900
 
 
-@dataclass(frozen=True)
-class HamiPlan:
-    """The Helm release. `chart` is a name in `repository`, or a path when `repository` is None; timeout in seconds."""
+@method
+class Hami(Method):
+    """HAMi: pods ask for memory (MiB) and cores (percent) of a GPU, enforced by a library inside the container.
 
-    namespace: str
-    release: str
-    chart: str
-    repository: str | None
-    version: str
-    timeout_seconds: int
-    values: dict[str, Any]
+    `splitCount` is how many pods a GPU takes at most. HAMi brings its own plugin and scheduler.
+    """
+
+    strategy: Literal["hami"]
+    split_count: int = Field(default=10, ge=2, le=MOST_SPLITS)
+    memory_scaling: float = Field(default=1.0, gt=0, le=4)
+    memory_per_pod_gib: MemoryGib | None = None
+
+    own_plugin: ClassVar[bool] = True
+
+    @property
+    def pods_per_device(self) -> int:
+        return self.split_count
+
+    @property
+    def memory_scale(self) -> float:
+        return self.memory_scaling
+
+    @property
+    def for_the_release(self) -> tuple[Any, ...]:
+        return (self.split_count, self.memory_scaling)
+
+    def offers(self, gpus: int, predicted: dict[str, int]) -> dict[str, int]:
+        """Its plugin registers the same name, so many times per GPU."""
+        return {GPU: gpus * self.split_count}
+
+    def node_labels(self) -> dict[str, str]:
+        return dict(NODE_LABEL)
+
+    @classmethod
+    def artifact(cls, fleet: Fleet, pools: Sequence[FleetPool]) -> HelmRelease:
+        """The Helm release; the settings are those of the first pool, a rule holds that all agree."""
+        spec = pools[0].method
+        if not isinstance(spec, Hami):
+            raise TypeError("not a pool under HAMi")
+        known, chart = component("hami"), fleet.stack.stack.hami_chart
+        runtime = next((pool.runtime_class for pool in pools if pool.runtime_class), None)
+        tolerated = tuple(t.as_dict() for t in tolerations({t for pool in pools for t in pool.taints}))
+        selector = ", ".join(f"{k}={v}" for k, v in NODE_LABEL.items())
+        return HelmRelease(
+            id="hami",
+            namespace="hami-system",
+            release="hami",
+            chart=chart.path or known.chart or "hami",
+            repository=None if chart.path else chart.repository or known.repository,
+            version=known.version,
+            timeout_seconds=900,
+            values=_values(fleet, spec, runtime, tolerated),
+            title="HAMi",
+            words=(
+                f"each GPU for {spec.split_count} pods, memory times {spec.memory_scaling:g}, on nodes with {selector}"
+                + (f", runtime class {runtime}" if runtime else ""),
+            ),
+            component_type="gpufleet:hami:Scheduler",
+            component_name="hami-scheduler",
+            chart_env="GPUFLEET_HAMI_CHART",
+            tolerations=tolerated,
+            profiles=tuple(sorted({pool.profile.name for pool in pools if pool.profile})),
+            images=_images(fleet.stack),
+        )
 
 
-def hami_labels(stack: Stack) -> dict[str, dict[str, str]]:
-    """Per pool under HAMi, the label for its nodes."""
-    return {p.name: dict(NODE_LABEL) for p in stack_pools(stack) if serves(p) and isinstance(spec_of(p, stack), Hami)}
-
-
-def hami_plan(stack: Stack) -> HamiPlan | None:
-    """None where no pool uses HAMi."""
-    pools = [p for p in stack_pools(stack) if serves(p) and isinstance(spec_of(p, stack), Hami)]
-    spec = spec_of(pools[0], stack) if pools else None
-    if not isinstance(spec, Hami):
-        return None
-    known, chart = component("hami"), stack.stack.hami_chart
-    return HamiPlan(
-        namespace=NAMESPACE,
-        release=RELEASE_NAME,
-        chart=chart.path or known.chart or RELEASE_NAME,
-        repository=None if chart.path else chart.repository or known.repository,
-        version=known.version,
-        timeout_seconds=TIMEOUT_SECONDS,
-        values=_values(stack, spec, pools),
-    )
-
-
-def _values(stack: Stack, spec: Hami, pools: list[Pool]) -> dict[str, Any]:
-    closure = tolerations({t for p in pools for t in pool_taints(p)})
+def _values(fleet: Fleet, spec: Hami, runtime: str | None, tolerated: tuple[dict[str, str], ...]) -> dict[str, Any]:
     values: dict[str, Any] = {
         "devicePlugin": {
             "deviceSplitCount": spec.split_count,
             "deviceMemoryScaling": spec.memory_scaling,
             "nvidiaNodeSelector": dict(NODE_LABEL),
-            "tolerations": [t.as_dict() for t in closure],
+            "tolerations": list(tolerated),
         },
     }
-    runtime = plugin_runtime_class(pools)
     if runtime:
         values["devicePlugin"]["runtimeClassName"] = runtime
-    if isinstance(stack, AksStack):
-        # AKS's admissions enforcer would fight the chart over the namespace selector (Project-HAMi/HAMi chart values).
+    known = distribution(fleet.distribution)
+    if known is not None and known.webhook_selector_owner is not None:
+        # The distribution's own controller would fight the chart over the namespace selector of its webhook.
         values["scheduler"] = {"admissionWebhook": {"manageNamespaceSelector": False}}
-    images = stack.stack.images
+    images = fleet.stack.stack.images
     if images.pull_secrets:
         values["global"] = {"imagePullSecrets": list(images.pull_secrets)}
     if images.registry:
         for row in components_of("hami"):
-            own = mirrored(row.image.rpartition(":")[0] if row.image else str(row.image_path), images)
+            own = images.mirrored(row.image.rpartition(":")[0] if row.image else str(row.image_path))
             registry, _, repository = own.rpartition("/")
             set_value(values, f"{row.section}.registry", registry)
             set_value(values, f"{row.section}.repository", repository)
     return values
+
+
+def _images(stack: Stack) -> Images:
+    """HAMi runs all parts of its chart."""
+    known: list[Image] = []
+    unknown: list[str] = []
+    exact = stack.cluster.version
+    for row in components_of("hami"):
+        source = row.image
+        if source is None and exact is not None and exact.count(".") == 2:
+            source = f"{row.image_path}:v{exact}"
+        if source is None:
+            unknown.append(f"image {row.image_path}: {row.note}")
+        else:
+            known.append(Image(source, stack.stack.images.mirrored(source)))
+    return Images(tuple(known), tuple(unknown))

@@ -12,13 +12,14 @@ from typing import Any
 
 from gpufleet.catalog import DriverBranch, component, packages_for, reading
 from gpufleet.catalog.platforms import Platform, cuda_tree, platform
-from gpufleet.images.images import Image, stack_images
+from gpufleet.fleet.artifact import Image
 from gpufleet.inventory.inventory import mig_layout
-from gpufleet.plan.compile import Plan
-from gpufleet.plan.facts import pool_facts
+from gpufleet.places.existing.model import ExistingStack, NodePool
+from gpufleet.places.existing.place import hardware_of
+from gpufleet.plan.compile import stack_images
 from gpufleet.plan.hosts import host_driver, kernel_modules, listed_pools, target_driver
-from gpufleet.stackfile.model import ExistingStack, Stack
-from gpufleet.stackfile.pools import NodePool
+from gpufleet.plan.model import Plan
+from gpufleet.stackfile.model import Stack
 
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -124,7 +125,7 @@ def _sorted(packages: Iterable[Package]) -> tuple[Package, ...]:
 
 
 def _images(stack: Stack, plan: Plan, unknown: list[str]) -> Iterator[Image]:
-    found = stack_images(stack, plan.plugin, plan.operator, plan.hami)
+    found = stack_images(plan.software)
     unknown += found.unknown
     yield from found.known
     for image in sorted({image for team in stack.teams for image in team.images}):
@@ -132,11 +133,11 @@ def _images(stack: Stack, plan: Plan, unknown: list[str]) -> Iterator[Image]:
 
 
 def _charts(plan: Plan, unknown: list[str]) -> Iterator[Chart]:
-    for release in (plan.operator, plan.hami):
-        if release is not None and release.repository is not None:
-            yield Chart(release.chart, release.version, release.repository)
-        elif release is not None:
-            unknown.append(f"chart {release.chart}: it is taken from disk, with what it depends on")
+    for chart in filter(None, (artifact.chart_used() for artifact in plan.software)):
+        if chart.repository is not None:
+            yield Chart(chart.name, chart.version, chart.repository)
+        else:
+            unknown.append(f"chart {chart.name}: it is taken from disk, with what it depends on")
 
 
 def _repositories(
@@ -231,7 +232,7 @@ def _used(url: str, tree: str | None, machine: str) -> str:
 
 def _fabric(pool: NodePool, names: Any, branch: DriverBranch, version: str, unknown: list[str]) -> Iterator[Package]:
     """Packages of the NVLink fabric. The roles look for NVSwitch on the host; here the model says where it may be."""
-    model = pool_facts(pool).model
+    model = hardware_of(pool).model
     members = set(model.members or (model.id,)) if model else set()
     for row in reading.rows("fabric", "fabric_platforms"):
         if not members & set(row["gpus"]):
@@ -286,7 +287,7 @@ def _distribution(pool: NodePool, system: Platform, unknown: list[str]) -> Repos
     for row in reading.rows("host_repositories", "version_lock"):
         if row["platform"] == system.id and host_driver(pool).method != "runfile":
             packages.append(Package(str(row["package"]), None, "the roles hold versions with it"))
-    model = pool_facts(pool).model
+    model = hardware_of(pool).model
     members = set(model.members or (model.id,)) if model else set()
     if any(row["nvlsm"] and members & set(row["gpus"]) for row in reading.rows("fabric", "fabric_platforms")):
         packages.append(Package("infiniband-diags", None))

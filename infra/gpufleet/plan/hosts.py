@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 from gpufleet.catalog import DriverBranch, GpuModel, driver_branch, driver_branches, reading
 from gpufleet.catalog.platforms import Platform, cuda_tree, platform, platform_names
 from gpufleet.findings.finding import Finding, finding
-from gpufleet.plan.facts import pool_facts
+from gpufleet.places.existing.model import ExistingStack, NodePool
+from gpufleet.places.existing.place import hardware_of
 from gpufleet.stackfile.hosts import HostDriver, Mirror, MirrorRepository
-from gpufleet.stackfile.model import ExistingStack, Stack
-from gpufleet.stackfile.pools import NodePool
+from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.source import join_path
 
 #: Names that mean something else to Ansible.
@@ -49,14 +49,14 @@ def recommended_branch(model: GpuModel | None, today: date) -> DriverBranch | No
 def target_driver(pool: NodePool, today: date) -> tuple[DriverBranch | None, str | None]:
     """(branch, exact version) that the roles install on a pool with `driver: host`; None is unknown."""
     pinned = pool.driver_version or pool.driver_branch
-    branch = driver_branch(pinned) if pinned else recommended_branch(pool_facts(pool).model, today)
+    branch = driver_branch(pinned) if pinned else recommended_branch(hardware_of(pool).model, today)
     return branch, pool.driver_version or (branch.newest_seen if branch else None)
 
 
 def kernel_modules(pool: NodePool, branch: DriverBranch) -> str | None:
     """`open` or `proprietary`, by the roles' rule: what the stack file says, else what the GPU takes, else what the
     branch installs by default. None: the GPU is unknown."""
-    model, wanted = pool_facts(pool).model, host_driver(pool).flavour
+    model, wanted = hardware_of(pool).model, host_driver(pool).flavour
     if wanted is not None or model is None:
         return wanted
     if model.modules != "both":
@@ -87,7 +87,7 @@ def _check_driver(pool: NodePool, path: str) -> list[Finding]:
         found.append(finding("GF802", f"{path}.hostDriver.method", value=wanted.method))
     if wanted.flavour is None:
         return found
-    where, model = f"{path}.hostDriver.flavour", pool_facts(pool).model
+    where, model = f"{path}.hostDriver.flavour", hardware_of(pool).model
     if model is not None and model.modules not in ("both", wanted.flavour):
         found.append(finding("GF803", where, value=wanted.flavour, allowed=[model.modules], gpu=model.id))
     pinned = pool.driver_version or pool.driver_branch

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gpufleet.findings.finding import Finding, Severity, summary, text
-from gpufleet.plan.compile import Plan
-from gpufleet.plan.pool_plan import PoolPlan
+from gpufleet.plan.model import Plan, PoolPlan
 
 OWNERS = {
     "aks": "AKS installs it",
@@ -62,8 +61,8 @@ def pool_table(plan: Plan) -> list[str]:
 
 def _details(pool: PoolPlan) -> list[str]:
     lines = [f"{pool.name}:"]
-    if pool.azure_name:
-        lines.append(f"  in Azure    {pool.azure_name} (gpuProfile.driver: {pool.aks_driver})")
+    if pool.resource:
+        lines += [f"  {word:<11} {text}" for word, text in pool.resource.lines()]
     lines.append(f"  driver      {OWNERS[pool.driver_owner]}")
     if pool.nodes:
         lines.append(f"  nodes       {', '.join(pool.nodes)}")
@@ -85,49 +84,6 @@ def _details(pool: PoolPlan) -> list[str]:
     return lines
 
 
-def _software(plan: Plan) -> list[str]:
-    lines: list[str] = []
-    if plan.plugin:
-        lines.append(f"device plugin, namespace {plan.plugin.namespace}:")
-        for d in plan.plugin.daemon_sets:
-            tolerated = ", ".join(
-                f"{t['key']}{'=' + t['value'] if t.get('value') else ''}:{t['effect']}" for t in d.tolerations
-            )
-            lines += [
-                f"  DaemonSet {d.name} on pools {', '.join(d.pools)}",
-                f"    configuration {d.config_map.name}, tolerates {tolerated or 'nothing'}"
-                + (f", runtime class {d.runtime_class}" if d.runtime_class else ""),
-            ]
-    if plan.operator:
-        o = plan.operator
-        driver, toolkit = o.values["driver"]["enabled"], o.values["toolkit"]["enabled"]
-        lines += [
-            f"GPU Operator {o.version}, namespace {o.namespace}, release {o.release}:",
-            f"  driver {'on' if driver else 'off'}, toolkit {'on' if toolkit else 'off'},"
-            f" runtime class {o.values['operator']['runtimeClass']}",
-            f"  sharing {o.config_map.name}, keys {', '.join(o.config_map.data)}, default {o.default_profile}",
-        ]
-    return lines
-
-
-def _teams(plan: Plan) -> list[str]:
-    lines = []
-    for team in plan.teams:
-        quota = ", ".join(f"{k}: {v}" for k, v in team.quota.items()) or "none"
-        lines.append(f"team {team.name}, namespace {team.namespace}, quota {quota}")
-        for pool in team.pools:
-            needs = ", ".join(
-                f"{t['key']}{'=' + t['value'] if t.get('value') else ''}:{t['effect']}" for t in pool.tolerations
-            )
-            selector = ", ".join(f"{k}={v}" for k, v in pool.node_selector.items())
-            lines.append(
-                f"  on {pool.pool}: ask for {' or '.join(pool.resources)}: 1, nodeSelector {selector},"
-                f" tolerate {needs or 'nothing'}"
-                + (f", runtimeClassName {pool.runtime_class}" if pool.runtime_class else "")
-            )
-    return lines
-
-
 def render(name: str, plan: Plan | None, found: Sequence[Finding]) -> str:
     """Diagnostics, then the plan where there is one, then a line that counts."""
     blocks: list[str] = []
@@ -138,13 +94,12 @@ def render(name: str, plan: Plan | None, found: Sequence[Finding]) -> str:
             blocks.append(f"{d.severity.value} {d.code} {d.path}: acknowledged, {d.acknowledged}")
     if plan is None:
         return "\n\n".join([*blocks, f"{name}: {summary(loud)}. Nothing was planned."])
-    kind = plan.cluster["kind"]
-    where = f"AKS cluster {plan.cluster['name']}" if kind == "aks" else f"existing cluster {plan.cluster['name']}"
-    blocks.append("\n".join([f"stack {name}: {where}, {plan.route} route", "", *pool_table(plan)]))
+    head = f"stack {name}: {plan.cluster.title()}, {plan.route} route"
+    blocks.append("\n".join([head, "", *pool_table(plan)]))
     blocks += ["\n".join(_details(pool)) for pool in plan.pools]
-    for part in (_software(plan), _teams(plan)):
-        if part:
-            blocks.append("\n".join(part))
+    software = [line for artifact in plan.software for line in artifact.lines()]
+    teams = [line for team in plan.teams for line in team.lines()]
+    blocks += ["\n".join(part) for part in (software, teams) if part]
     if plan.images:
         unknown = [f"  unknown: {words}" for words in plan.images_unknown]
         blocks.append("\n".join(["images:", *[f"  {image}" for image in plan.images], *unknown]))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpufleet.catalog import component, distribution
-from gpufleet.findings.finding import Finding, finding
-from gpufleet.images.images import mirrored
-from gpufleet.plan.driver_owner import plugin_runtime_class
-from gpufleet.plan.names import POOL_LABEL, UNSHARED, config_map_name
-from gpufleet.plan.sharing import Profile, serves
-from gpufleet.plan.taints import pool_taints, tolerations
-from gpufleet.stackfile.model import ExistingStack, Stack, stack_pools
-from gpufleet.stackfile.pools import AksPool, NodePool, Pool
+from gpufleet.fleet.artifact import NO_IMAGES, Artifact, ConfigMapPlan, Image, Images, Serving
+from gpufleet.fleet.model import Fleet, FleetPool
+from gpufleet.fleet.names import POOL_LABEL, config_map_name
+from gpufleet.fleet.taints import tolerations
+from gpufleet.stackfile.software import Images as OwnImages
 from gpufleet.stackfile.software import PluginRoute
 
 CONFIG_KEY = "config.yaml"
@@ -22,18 +19,11 @@ CONFIG_FOLDER = "/etc/gpufleet/device-plugin"
 
 
 @dataclass(frozen=True)
-class ConfigMapPlan:
-    """A ConfigMap whose name carries the hash of its data."""
-
-    name: str
-    data: dict[str, str]
-
-
-@dataclass(frozen=True)
 class DaemonSetPlan:
     """The plugin for one profile. `affinity` holds node selector terms, any of which suffices.
 
-    `mps`: an MPS control daemon runs beside it, as a DaemonSet of its own. `mig`: the plugin may look into MIG devices.
+    `control_daemon`: an MPS control daemon runs beside it, as a DaemonSet of its own. `env` is what the method adds to
+    the plugin's environment.
     """
 
     name: str
@@ -44,102 +34,109 @@ class DaemonSetPlan:
     tolerations: tuple[dict[str, str], ...]
     runtime_class: str | None
     image: str
-    mps: bool = False
-    mig: bool = False
+    control_daemon: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """What `gpufleet plan` prints."""
+        tolerated = ", ".join(map(in_words, self.tolerations)) or "nothing"
+        beside = " and an MPS control daemon" if self.control_daemon else ""
+        runtime = f", runtime class {self.runtime_class}" if self.runtime_class else ""
+        return [
+            f"  DaemonSet {self.name}{beside} on pools {', '.join(self.pools)}",
+            f"    configuration {self.config_map.name}, tolerates {tolerated}{runtime}",
+        ]
 
 
-@dataclass(frozen=True)
-class PluginPlan:
+@dataclass(frozen=True, kw_only=True)
+class PluginPlan(Artifact):
     """Everything that the standalone route puts into the cluster. `runtime_class` is the one to create, if any."""
 
-    namespace: str
     daemon_sets: tuple[DaemonSetPlan, ...]
     runtime_class: str | None
     pull_secrets: tuple[str, ...] = ()
+    images: Images = NO_IMAGES
+
+    def lines(self) -> list[str]:
+        made = [f"  makes the RuntimeClass {self.runtime_class}"] if self.runtime_class else []
+        head = f"device plugin, namespace {self.namespace}:"
+        return [head, *made, *(line for one in self.daemon_sets for line in one.lines())]
+
+    def serves(self, profile: str) -> Serving | None:
+        for one in self.daemon_sets:
+            if one.profile == profile:
+                return Serving(self.namespace, one.config_map.name, one.tolerations)
+        return None
+
+    def component(self) -> str:
+        return "gpufleet.deploy.plugin:DevicePlugin"
 
 
-def affinity_terms(pools: Sequence[Pool]) -> tuple[dict[str, Any], ...]:
+def in_words(toleration: Mapping[str, str]) -> str:
+    """`sku=gpu:NoSchedule`."""
+    value = f"={toleration['value']}" if toleration.get("value") else ""
+    return f"{toleration['key']}{value}:{toleration['effect']}"
+
+
+def affinity_terms(pools: Sequence[FleetPool]) -> tuple[dict[str, Any], ...]:
     """Node selector terms that pick exactly the nodes of these pools."""
-    labelled = sorted(p.name for p in pools if isinstance(p, AksPool) or not p.node_selector)
-    terms: list[dict[str, Any]] = []
-    if labelled:
-        terms.append({"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": labelled}]})
-    for pool in sorted(pools, key=lambda p: p.name):
-        if not isinstance(pool, AksPool) and pool.node_selector:
-            terms.append(
-                {
-                    "matchExpressions": [
-                        {"key": k, "operator": "In", "values": [v]} for k, v in sorted(pool.node_selector.items())
-                    ]
-                }
-            )
-    return tuple(terms)
+    ours = sorted(pool.name for pool in pools if pool.nodes.labelled)
+    terms = [[{"key": POOL_LABEL, "operator": "In", "values": ours}]] if ours else []
+    terms += [
+        [{"key": key, "operator": "In", "values": [value]} for key, value in sorted(pool.selector.items())]
+        for pool in sorted(pools, key=lambda pool: pool.name)
+        if not pool.nodes.labelled
+    ]
+    return tuple({"matchExpressions": term} for term in terms)
 
 
-def plugin_image(route: PluginRoute) -> str:
-    """The plugin's image, at the version and registry that the stack asks for."""
+def plugin_image(route: PluginRoute, images: OwnImages) -> str:
+    """The plugin's image at the version that the stack asks for, from its registry."""
     image = component("k8s-device-plugin").image or ""
     if route.version:
         image = f"{image.rpartition(':')[0]}:{route.version}"
-    return mirrored(image, route.images)
+    return images.mirrored(image)
 
 
-def plugin_plan(stack: Stack, profiles: dict[str, Profile]) -> PluginPlan:
-    """Raises TypeError when the stack is not on the plugin route."""
-    route = stack.stack
-    if not isinstance(route, PluginRoute):
-        raise TypeError("not the plugin route")
-    by_profile: dict[str, list[Pool]] = {name: [] for name in profiles}
-    for pool in stack.pools:
-        if serves(pool) and profiles[pool.sharing or UNSHARED].strategy != "hami":  # it brings its own plugin
-            by_profile[pool.sharing or UNSHARED].append(pool)
+def plugin_plan(fleet: Fleet, route: PluginRoute) -> PluginPlan:
+    """The standalone route of a fleet; a method that brings its own plugin serves its pools itself."""
+    image = plugin_image(route, route.images)
+    by_profile: dict[str, list[FleetPool]] = {}
+    for pool in fleet.served:
+        if pool.profile and not pool.method.own_plugin:
+            by_profile.setdefault(pool.profile.name, []).append(pool)
     daemon_sets = []
-    for name, pools in by_profile.items():
-        if not pools:
-            continue
-        data = {CONFIG_KEY: profiles[name].config}
-        taints = {t for pool in pools for t in pool_taints(pool)}
+    for name, pools in sorted(by_profile.items()):
+        data = {CONFIG_KEY: fleet.profiles[name].config}
+        taints = {taint for pool in pools for taint in pool.taints}
         daemon_sets.append(
             DaemonSetPlan(
                 name=f"gpufleet-plugin-{name}",
                 profile=name,
-                pools=tuple(sorted(p.name for p in pools)),
+                pools=tuple(sorted(pool.name for pool in pools)),
                 config_map=ConfigMapPlan(config_map_name(name, data), data),
                 affinity=affinity_terms(pools),
                 tolerations=tuple(t.as_dict() for t in tolerations(taints)),
-                runtime_class=plugin_runtime_class(pools),
-                image=plugin_image(route),
-                mps=profiles[name].strategy == "mps",
-                mig=profiles[name].strategy == "mig",
+                runtime_class=next((p.runtime_class for p in pools if p.runtime_class), None),
+                image=image,
+                control_daemon=pools[0].method.control_daemon,
+                env=dict(pools[0].method.plugin_env),
             )
         )
-    wanted = plugin_runtime_class([p for p in stack_pools(stack) if serves(p)])  # HAMi's pods need it as well
-    if wanted and isinstance(stack, ExistingStack):
-        known = distribution(stack.cluster.distribution)
-        if known is not None and known.runtime_class == wanted:
-            wanted = None  # the distribution brings it
-    return PluginPlan(route.namespace, tuple(daemon_sets), wanted, route.images.pull_secrets)
+    plain = Image(plugin_image(route, OwnImages.model_validate({})), image)
+    return PluginPlan(
+        id="plugin",
+        namespace=route.namespace,
+        daemon_sets=tuple(daemon_sets),
+        runtime_class=_runtime_class(fleet),
+        pull_secrets=route.images.pull_secrets,
+        images=Images((plain,) if daemon_sets else ()),
+    )
 
 
-def check_plugin(stack: Stack) -> list[Finding]:
-    """Versions whose behaviour the prediction does not describe, and runtimes that one DaemonSet cannot serve."""
-    route = stack.stack
-    if not isinstance(route, PluginRoute):
-        return []
-    found = []
-    known = component("k8s-device-plugin").version
-    if route.version and route.version != known:
-        found.append(finding("GF305", "stack.version", value=route.version, known=known))
-    runtimes: dict[str, set[bool]] = {}
-    first: dict[str, int] = {}
-    for i, pool in enumerate(stack_pools(stack)):
-        if isinstance(pool, NodePool) and serves(pool):
-            name = pool.sharing or UNSHARED
-            first.setdefault(name, i)
-            runtimes.setdefault(name, set()).add(pool.nvidia_default_runtime)
-    found += [
-        finding("GF306", f"pools[{first[name]}].nvidiaDefaultRuntime", value=name)
-        for name, kinds in runtimes.items()
-        if len(kinds) > 1
-    ]
-    return found
+def _runtime_class(fleet: Fleet) -> str | None:
+    """The runtime class to make; the pods of a method with its own plugin need it as well."""
+    wanted = next((pool.runtime_class for pool in fleet.served if pool.runtime_class), None)
+    known = distribution(fleet.distribution)
+    brought = known is not None and known.runtime_class == wanted
+    return None if brought else wanted

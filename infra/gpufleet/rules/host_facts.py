@@ -12,15 +12,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpufleet.catalog import distribution, driver_version, gpu_model
+from gpufleet.catalog.cuda import Fit, fit, newest_cuda_major, required_cuda
 from gpufleet.findings.finding import Finding, finding
+from gpufleet.fleet.owner import NVIDIA_RUNTIME_CLASS
 from gpufleet.inventory.inventory import mig_layout
-from gpufleet.plan.driver_owner import NVIDIA_RUNTIME_CLASS
-from gpufleet.plan.facts import pool_facts
+from gpufleet.places.existing.model import ExistingStack, NodePool
+from gpufleet.places.existing.place import hardware_of
 from gpufleet.plan.hosts import PREPARED_OWNERS, host_driver, listed_pools
-from gpufleet.stackfile.model import ExistingStack, Stack
-from gpufleet.stackfile.pools import NodePool
+from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.source import join_path
-from gpufleet.teams.cuda import Fit, fit, newest_cuda_major, required_cuda
 
 
 class _Part(BaseModel):
@@ -144,7 +144,7 @@ def _check_gpus(host: _Host) -> Iterator[Finding]:
     models = [gpu.model for gpu in host.fact.gpus]
     if len(models) != host.pool.gpus_per_node:
         yield host.says("GF833", len(models), allowed=[host.pool.gpus_per_node])
-    wanted = pool_facts(host.pool).model
+    wanted = hardware_of(host.pool).model
     if wanted is None:
         return
     for model in sorted(set(models)):
@@ -184,7 +184,7 @@ def _check_driver(host: _Host) -> Iterator[Finding]:
         yield host.says("GF828", driver.version, allowed=[pool.driver_branch])
     elif pool.driver_version is None:
         yield from _check_gpu_driver(host, driver.version)
-    model = pool_facts(pool).model
+    model = hardware_of(pool).model
     modules = model.modules if model is not None and model.modules != "both" else None
     wanted = host_driver(pool).flavour or modules
     if wanted is not None and driver.flavour is not None and driver.flavour != wanted:
@@ -196,7 +196,7 @@ def _check_driver(host: _Host) -> Iterator[Finding]:
 def _check_gpu_driver(host: _Host, version: str) -> Iterator[Finding]:
     """Where the stack names no exact version, the one on the host has to know the GPU; a named one is checked by the
     plan."""
-    model = pool_facts(host.pool).model
+    model = hardware_of(host.pool).model
     if model is not None and model.min_driver and driver_version(version) < driver_version(model.min_driver):
         yield host.says("GF842", version, gpu=model.id, oldest=model.min_driver)
 
@@ -250,7 +250,7 @@ def _check_state(host: _Host) -> Iterator[Finding]:
 
 def _check_images(host: _Host, stack: Stack) -> Iterator[Finding]:
     """The images that teams name, on the driver that is loaded; the plan knows only what the stack file says of it."""
-    model, version = pool_facts(host.pool).model, host.fact.driver.version
+    model, version = hardware_of(host.pool).model, host.fact.driver.version
     if version is None:
         return
     newest = newest_cuda_major(model.compute_capability) if model else None

@@ -1,62 +1,25 @@
-"""The cluster: an AKS cluster that the stack makes, or an existing one that it takes on."""
+"""What the clusters of all kinds have in common in a stack file."""
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from gpufleet.stackfile.base import AsTuple, DnsLabel, KubernetesVersion, Model, Tags, matches, refuse
+from gpufleet.stackfile.base import KubernetesVersion, Model, refuse
 
-#: Azure's resource name rules: managedClusters, resourceGroups.
-ClusterName = Annotated[
-    str,
-    matches(
-        r"[A-Za-z0-9]([-\w]{0,61}[A-Za-z0-9])?",
-        "AKS cluster names are letters, digits, '-' and '_', at most 63, with a letter or digit at both ends.",
-        "Write a name such as `vision-dev`.",
-    ),
-]
-ResourceGroupName = Annotated[
-    str,
-    matches(
-        r"(?u:[-\w.()]{0,89}[-\w()])",
-        "Resource group names are letters, digits, '-', '_', '.' and parentheses, at most 90 characters, without '.' at"
-        " the end.",
-        "Write a name such as `vision-dev`.",
-    ),
-]
 #: What the cluster is for; the plan warns of sharing that does not suit it.
 Environment = Literal["dev", "staging", "production"]
-#: What the SDK gives a network profile for services and pods; the service refuses networks that overlap them.
-TAKEN_RANGES = ("10.0.0.0/16", "10.244.0.0/16")
-#: Ranges that Azure takes for no network (virtual network FAQ), and AKS for none of a cluster (AKS documentation).
-REFUSED_RANGES = (
-    "127.0.0.0/8",
-    "168.63.129.16/32",
-    "169.254.0.0/16",
-    "172.30.0.0/15",
-    "192.0.2.0/24",
-    "224.0.0.0/4",
-    "255.255.255.255/32",
-)
-#: Azure takes no smaller subnet (virtual network FAQ); five addresses of each are its own.
-LONGEST_PREFIX = 29
 
 
-def _range(text: str) -> str:
-    try:
-        network = IPv4Network(text)
-    except ValueError:
-        hint = "Write network address and prefix length."
-        raise refuse("GF106", "An address range looks like 10.40.0.0/16.", hint) from None
-    if text != str(network):
-        raise refuse("GF106", "An address range has a prefix length.", f"Write {network}.")
-    return text
+class Cluster(Model):
+    """The section `cluster` of every kind."""
 
-
-Cidr = Annotated[str, AfterValidator(_range)]
+    kind: str
+    name: str
+    version: KubernetesVersion | None = None
+    environment: Environment | None = None
+    protect: bool = False
 
 
 class Autoscale(Model):
@@ -69,113 +32,6 @@ class Autoscale(Model):
     def _ordered(self) -> Autoscale:
         if self.min > self.max:
             raise refuse("GF110", f"min {self.min} is above max {self.max}.", "Make min at most max.", keys="min, max")
-        return self
-
-
-class SystemPool(Model):
-    """The one pool inside the cluster resource; it carries the cluster's own services, never GPUs."""
-
-    name: Annotated[
-        str,
-        matches(
-            r"[a-z][a-z0-9]{0,11}",
-            "AKS pool names are lower case letters and digits, at most 12, beginning with a letter.",
-            "Write a name such as `system`.",
-        ),
-    ] = "system"
-    vm_size: str = "Standard_D4s_v5"
-    count: int | None = Field(default=None, ge=1, le=1000)
-    autoscale: Autoscale | None = None
-
-    @model_validator(mode="after")
-    def _one_size(self) -> SystemPool:
-        if self.count is not None and self.autoscale is not None:
-            raise refuse("GF110", "A pool has a fixed size or an autoscaler.", "Keep one.", keys="count, autoscale")
-        if self.autoscale is not None and self.autoscale.min == 0:
-            raise refuse("GF110", "A system pool cannot be empty.", "Set min to 1 or more.", keys="autoscale.min")
-        return self
-
-
-class ResourceGroup(Model):
-    """The resource group, made by the stack unless `existing`."""
-
-    name: ResourceGroupName
-    existing: bool = False
-
-
-class Network(Model):
-    """Own address ranges (the stack makes network and subnet), or a subnet that exists; neither: AKS makes one."""
-
-    vnet_cidr: Cidr | None = None
-    subnet_cidr: Cidr | None = None
-    subnet_id: (
-        Annotated[
-            str,
-            matches(
-                r"(?i:/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+/subnets/[^/]+)",
-                "A subnet is named by its full resource id.",
-                "Copy the id that `az network vnet subnet show --query id` prints.",
-            ),
-        ]
-        | None
-    ) = None
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Network:
-        own = self.vnet_cidr is not None or self.subnet_cidr is not None
-        if own and (self.subnet_id is not None or self.vnet_cidr is None or self.subnet_cidr is None):
-            raise refuse(
-                "GF110",
-                "Either both ranges of an own network are given, or the id of a subnet that exists.",
-                "Give vnetCidr and subnetCidr, or subnetId alone.",
-                keys="vnetCidr, subnetCidr, subnetId",
-            )
-        if self.vnet_cidr is not None and self.subnet_cidr is not None:
-            network = IPv4Network(self.vnet_cidr)
-            if not IPv4Network(self.subnet_cidr).subnet_of(network):
-                why, hint = "The subnet lies outside of its network.", "Choose a range within vnetCidr."
-                raise refuse("GF110", why, hint, keys="vnetCidr, subnetCidr")
-            if IPv4Network(self.subnet_cidr).prefixlen > LONGEST_PREFIX:
-                why = f"Azure makes no subnet smaller than /{LONGEST_PREFIX}, and keeps five addresses of each."
-                raise refuse("GF110", why, "Choose a range with an address for every node.", keys="subnetCidr")
-            refused = [r for r in REFUSED_RANGES if network.overlaps(IPv4Network(r))]
-            if refused:
-                why = f"Azure and AKS take no network that overlaps {' or '.join(refused)}."
-                raise refuse("GF110", why, "Choose another range, such as 10.40.0.0/16.", keys="vnetCidr, subnetCidr")
-            taken = [r for r in TAKEN_RANGES if network.overlaps(IPv4Network(r))]
-            if taken:
-                why = f"The cluster's services and pods use {' and '.join(taken)}."
-                raise refuse("GF110", why, "Choose another range, such as 10.40.0.0/16.", keys="vnetCidr, subnetCidr")
-        return self
-
-
-class AksCluster(Model):
-    """An AKS cluster owned by this stack."""
-
-    kind: Literal["aks"]
-    name: ClusterName
-    location: Annotated[
-        str, matches(r"[a-z0-9]+", "Azure regions are lower case without blanks.", "Write a region such as `eastus`.")
-    ]
-    version: KubernetesVersion | None = None
-    resource_group: ResourceGroup | None = None
-    system_pool: SystemPool = Field(default_factory=lambda: SystemPool.model_validate({}))
-    network: Network | None = None
-    upgrade_channel: Literal["none", "patch", "stable", "rapid", "node-image"] = "none"
-    tier: Literal["Free", "Standard", "Premium"] = "Free"
-    environment: Environment | None = None
-    protect: bool = False
-    tags: Tags = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _channel(self) -> AksCluster:
-        if self.upgrade_channel in ("patch", "stable", "rapid") and self.version and self.version.count(".") == 2:
-            raise refuse(
-                "GF110",
-                "The channel moves the patch version; an exact one here would move it back at the next `pulumi up`.",
-                f'Write version: "{self.version.rpartition(".")[0]}".',
-                keys="version, upgradeChannel",
-            )
         return self
 
 
@@ -201,29 +57,3 @@ class KubeconfigRef(Model):
                 keys="path, secret",
             )
         return self
-
-
-Distribution = Literal["kubeadm", "k3s", "rke2", "microk8s"]
-
-
-class ExistingCluster(Model):
-    """A cluster that exists already; the stack owns only what it puts into it.
-
-    `site` names the cluster for ever (the Kubernetes provider's cluster identifier): with it, a changed kubeconfig
-    never replaces what is deployed.
-    """
-
-    kind: Literal["existing"]
-    name: DnsLabel
-    site: DnsLabel | None = None
-    kubeconfig: KubeconfigRef
-    distribution: Distribution = "kubeadm"
-    version: KubernetesVersion | None = None
-    environment: Environment | None = None
-    protect: bool = False
-
-
-Cluster = AksCluster | ExistingCluster
-CLUSTER_KINDS = {"aks": AksCluster, "existing": ExistingCluster}
-
-__all__ = ["CLUSTER_KINDS", "AksCluster", "AsTuple", "Autoscale", "Cluster", "ExistingCluster", "KubeconfigRef"]

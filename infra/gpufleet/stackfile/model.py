@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any, Union, cast
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, create_model
 
-from gpufleet.stackfile.base import AsTuple, Model, refuse
-from gpufleet.stackfile.cluster import AksCluster, Cluster, ExistingCluster
-from gpufleet.stackfile.hosts import Hosts
-from gpufleet.stackfile.pools import AksPool, NodePool, Pool
-from gpufleet.stackfile.sharing import ProfileName, SharingProfile
+from gpufleet.stackfile.base import AsTuple, Model, matches, refuse
+from gpufleet.stackfile.cluster import Cluster
+from gpufleet.stackfile.kinds import KINDS, METHODS, on_change
+from gpufleet.stackfile.pool import Pool
 from gpufleet.stackfile.software import Route, Team
+
+ProfileName = Annotated[
+    str,
+    matches(
+        r"[a-z0-9]([-a-z0-9]{0,28}[a-z0-9])?",
+        "Profile names become ConfigMap keys and label values: lower case letters, digits and '-', at most 30.",
+        "Write a name such as `notebooks`.",
+    ),
+]
 
 
 def _reason(text: str) -> str:
@@ -20,35 +29,29 @@ def _reason(text: str) -> str:
     return text
 
 
-class _Stack(Model):
+class Stack(Model):
+    """What stacks on all kinds of clusters have in common; a kind narrows `cluster` and `pools`."""
+
     stack: Route
-    sharing: dict[ProfileName, SharingProfile] = Field(default_factory=dict)
+    sharing: dict[ProfileName, Model] = Field(default_factory=dict)
     teams: Annotated[tuple[Team, ...], AsTuple] = ()
     acknowledge: dict[str, Annotated[str, Field(min_length=1), AfterValidator(_reason)]] = Field(default_factory=dict)
+    cluster: Cluster
+    pools: Annotated[tuple[Pool, ...], AsTuple] = Field(min_length=1)
 
 
-class AksStack(_Stack):
-    """A stack that makes its own AKS cluster."""
+@cache
+def stack_model(kind: str) -> type[Stack]:
+    """The model of stack files with `cluster.kind: <kind>`, with all methods that are known.
 
-    cluster: AksCluster
-    pools: Annotated[tuple[AksPool, ...], AsTuple] = Field(min_length=1)
-
-
-class ExistingStack(_Stack):
-    """A stack on a cluster that exists."""
-
-    cluster: ExistingCluster
-    pools: Annotated[tuple[NodePool, ...], AsTuple] = Field(min_length=1)
-    hosts: Hosts = Field(default_factory=lambda: Hosts.model_validate({}))
-
-
-Stack = AksStack | ExistingStack
-STACK_KINDS: dict[str, type[AksStack] | type[ExistingStack]] = {"aks": AksStack, "existing": ExistingStack}
+    Raises:
+        KeyError: no such kind is registered.
+    """
+    base = KINDS[kind].stack
+    methods: Any = Union[tuple(METHODS.values())]  # noqa: UP007
+    profile: Any = Annotated[methods, Field(discriminator="strategy")]
+    sharing: Any = (dict[ProfileName, profile], Field(default_factory=dict))
+    return cast("type[Stack]", create_model(base.__name__, __base__=base, __doc__=base.__doc__, sharing=sharing))
 
 
-def stack_pools(stack: Stack) -> tuple[Pool, ...]:
-    """The pools of either kind of stack, in the order of the stack file."""
-    return stack.pools
-
-
-__all__ = ["STACK_KINDS", "AksStack", "Cluster", "ExistingStack", "Pool", "Stack", "stack_pools"]
+on_change(stack_model.cache_clear)

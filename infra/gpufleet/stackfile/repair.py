@@ -5,18 +5,22 @@ A model that was repaired is never planned or deployed: it only lets one run rep
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+from gpufleet.stackfile.kinds import KINDS
 from gpufleet.stackfile.source import PathParts
 
-_TEXT = "unread"
-_NODES = {"hosts": {_TEXT: None}}
-#: Values of required keys, by section. They are checked by nothing: what is said about them already is kept alone.
-_REQUIRED: dict[str, dict[str, Any]] = {
-    "cluster": {"name": _TEXT, "location": _TEXT, "kubeconfig": {"path": _TEXT}},
-    "pools": {"name": _TEXT, "vmSize": _TEXT, "gpu": _TEXT, "gpusPerNode": 1},
-    "teams": {"name": _TEXT, "namespace": _TEXT, "pools": [_TEXT]},
-}
+#: Stands in for a text.
+UNREAD = "unread"
+_TEAM = {"name": UNREAD, "namespace": UNREAD, "pools": [UNREAD]}
+
+
+def _stand_ins(section: str) -> dict[str, Any]:
+    """Required keys of a section with what stands in for them; what is wrong there has been reported."""
+    if section == "teams":
+        return dict(_TEAM)
+    return {key: value for kind in KINDS.values() for key, value in kind.stand_ins.get(section, {}).items()}
 
 
 def at(data: Any, path: PathParts) -> Any:
@@ -43,8 +47,9 @@ def repair(data: dict[str, Any], kind: str, path: PathParts, keys: tuple[str, ..
         for key in keys:
             container.pop(key, None)
         return
-    if kind == "GF110" and set(keys) == set(_NODES) | {"nodeSelector"} and isinstance(container, dict):
-        container.update(_NODES)
+    instead = next((k.neither[frozenset(keys)] for k in KINDS.values() if frozenset(keys) in k.neither), None)
+    if kind == "GF110" and instead is not None and isinstance(container, dict):
+        container.update(copy.deepcopy(dict(instead)))
         return
     if word is not None:
         at(data, path[:-1])[path[-1]] = word
@@ -57,20 +62,20 @@ def _replace(data: dict[str, Any], path: PathParts, kind: str) -> None:
         return
     section, last = path[0], path[-1]
     parent = at(data, path[:-1])
-    required = _REQUIRED.get(str(section), {})
+    required = _stand_ins(str(section))
     if len(path) == 1 and section in ("cluster", "stack"):
         data[str(section)] = _section(data, str(section))
     elif kind == "extra_forbidden" and isinstance(parent, dict):
         parent.pop(last, None)
     elif isinstance(parent, dict) and last in required and len(path) == (2 if section == "cluster" else 3):
-        parent[last] = required[str(last)]
+        parent[last] = copy.deepcopy(required[str(last)])
     elif kind == "missing":
         _replace(data, path[:-1], "incomplete")
     elif isinstance(parent, dict):
         parent.pop(last, None)
     elif isinstance(parent, list) and isinstance(last, int) and last < len(parent):
         # Items of sections are dropped; others keep their place, so that paths of their neighbours stay right.
-        parent[last] = None if len(path) == 2 else "1" if kind == "literal_error" else _TEXT
+        parent[last] = None if len(path) == 2 else "1" if kind == "literal_error" else UNREAD
 
 
 def _section(data: dict[str, Any], section: str) -> dict[str, Any]:
@@ -78,13 +83,15 @@ def _section(data: dict[str, Any], section: str) -> dict[str, Any]:
     rows = [p for p in pools if isinstance(p, dict)] if isinstance(pools, list) else []
     if section == "stack":
         return {"kind": "operator" if any(p.get("driver") == "operator" for p in rows) else "plugin"}
-    aks = guess_kind(data) == "aks"
-    wanted = ("name", "location") if aks else ("name", "kubeconfig")
-    return {"kind": "aks" if aks else "existing", **{key: _REQUIRED["cluster"][key] for key in wanted}}
+    kind = guess_kind(data)
+    return {"kind": kind, **copy.deepcopy(dict(KINDS[kind].stand_ins.get("cluster", {})))}
 
 
 def guess_kind(data: dict[str, Any]) -> str:
-    """The kind of cluster that the pools look like."""
+    """The kind of cluster that the first pool looks like."""
     pools = data.get("pools")
     first = pools[0] if isinstance(pools, list) and pools else None
-    return "existing" if isinstance(first, dict) and "vmSize" not in first else "aks"
+    if not isinstance(first, dict):
+        return next(iter(KINDS))
+    marked = [name for name, kind in KINDS.items() if kind.marks & first.keys()]
+    return (marked or [name for name, kind in KINDS.items() if not kind.marks] or list(KINDS))[0]

@@ -6,13 +6,14 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from gpufleet.stackfile.model import STACK_KINDS
+from gpufleet.stackfile.kinds import KINDS
+from gpufleet.stackfile.model import stack_model
 from gpufleet.stackfile.source import NAMESPACE, SECRET_SECTIONS
 
 
 def stack_schema() -> dict[str, Any]:
     """Schema of a whole `Pulumi.<stack>.yaml`; other namespaces' keys are allowed, unknown `gpufleet:` keys are not."""
-    tops = list(STACK_KINDS.values())
+    tops = [stack_model(kind) for kind in KINDS]
     refs, shared = models_json_schema([(model, "validation") for model in tops], by_alias=True)
     definitions: dict[str, Any] = shared["$defs"]
     options = []

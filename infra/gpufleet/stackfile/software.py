@@ -29,6 +29,10 @@ class Images(Model):
     ) = None
     pull_secrets: Annotated[tuple[DnsLabel, ...], AsTuple] = ()
 
+    def mirrored(self, image: str) -> str:
+        """An image under the stack's own registry, if it has one: the name after the last slash is kept."""
+        return f"{self.registry}/{image.rpartition('/')[2]}" if self.registry else image
+
 
 #: As NVIDIA names releases of plugin and operator, and tags their images.
 Release = Annotated[

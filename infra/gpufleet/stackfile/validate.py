@@ -15,7 +15,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from gpufleet.findings.finding import Finding, finding
-from gpufleet.stackfile.model import STACK_KINDS, Stack
+from gpufleet.stackfile.kinds import KINDS
+from gpufleet.stackfile.model import Stack, stack_model
 from gpufleet.stackfile.references import kubeconfig_in_clear
 from gpufleet.stackfile.repair import at, guess_kind, repair
 from gpufleet.stackfile.source import PathParts, Source, join_path, split_path
@@ -253,7 +254,7 @@ def _kind(data: dict[str, Any]) -> tuple[str, list[Finding]]:
     """The kind of cluster, which decides what a pool is; a guess from the pools where it is not stated."""
     cluster = data.get("cluster")
     kind = cluster.get("kind") if isinstance(cluster, dict) else None
-    if isinstance(kind, str) and kind in STACK_KINDS:
+    if isinstance(kind, str) and kind in KINDS:
         return kind, []
     guess = guess_kind(data)
     if not isinstance(cluster, dict) or (kind is not None and not isinstance(kind, str)):
@@ -261,9 +262,9 @@ def _kind(data: dict[str, Any]) -> tuple[str, list[Finding]]:
     why = "It decides whether the stack makes a cluster or takes one on."
     if kind is None:
         return guess, [
-            replace(finding("GF102", "cluster.kind", key="kind", why=why), allowed=tuple(sorted(STACK_KINDS)))
+            replace(finding("GF102", "cluster.kind", key="kind", why=why), allowed=tuple(sorted(KINDS)))
         ]
-    return guess, [finding("GF103", "cluster.kind", value=kind, allowed=sorted(STACK_KINDS), why=why)]
+    return guess, [finding("GF103", "cluster.kind", value=kind, allowed=sorted(KINDS), why=why)]
 
 
 def validate(source: Source, read: list[Finding]) -> Loaded:
@@ -283,7 +284,7 @@ def validate(source: Source, read: list[Finding]) -> Loaded:
     in_clear = kubeconfig_in_clear(data)
     if in_clear:
         data["cluster"]["kubeconfig"] = {"path": "-"}  # whatever stands in it is one error, which `references` reports
-    top = STACK_KINDS[kind]
+    top = stack_model(kind)
     positions = {s: list(range(len(v))) for s in ("pools", "teams") if isinstance(v := data.get(s), list)}
     stack: Stack | None = None
     known = {split_path(d.path) for d in found}

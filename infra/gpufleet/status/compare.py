@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gpufleet.plan.compile import Plan
-from gpufleet.plan.names import POOL_LABEL
-from gpufleet.plan.pool_plan import PoolPlan
-from gpufleet.plan.taints import Taint, parse_taint
+from gpufleet.fleet.artifact import Serving
+from gpufleet.fleet.taints import Taint, parse_taint
+from gpufleet.plan.model import Plan, PoolPlan
 from gpufleet.status.observe import Observed, ObservedNode, PluginPod
 
 #: The control plane sets and removes taints with this prefix by the state of the node.
@@ -57,15 +56,6 @@ class Status:
         return {"stack": self.stack, "agrees": self.agrees, "causes": list(self.causes), "nodes": rows}
 
 
-@dataclass(frozen=True)
-class _Serving:
-    """What the plan says about the plugin pods of one pool; HAMi's read no ConfigMap of ours."""
-
-    namespace: str
-    config_map: str | None
-    tolerations: tuple[dict[str, str], ...]
-
-
 def compare(plan: Plan, seen: Observed) -> Status:
     """Every node that a pool claims, and every pool that lacks some."""
     rows: list[NodeStatus] = []
@@ -108,14 +98,10 @@ def _lost_configurations(rows: list[NodeStatus], seen: Observed) -> list[str]:
 def _nodes_of(pool: PoolPlan, seen: Observed) -> list[ObservedNode]:
     if pool.nodes:
         return [seen.nodes[n] for n in pool.nodes if n in seen.nodes]
-    wanted = {POOL_LABEL: pool.name} if pool.azure_name else _selector(pool)
+    wanted = pool.selector.items()
     return sorted(
-        (n for n in seen.nodes.values() if all(n.labels.get(k) == v for k, v in wanted.items())), key=lambda n: n.name
+        (n for n in seen.nodes.values() if all(n.labels.get(k) == v for k, v in wanted)), key=lambda n: n.name
     )
-
-
-def _selector(pool: PoolPlan) -> dict[str, str]:
-    return pool.labels
 
 
 def _count_causes(pool: PoolPlan, have: int) -> list[str]:
@@ -129,22 +115,15 @@ def _count_causes(pool: PoolPlan, have: int) -> list[str]:
     return []
 
 
-def _serving(plan: Plan, pool: PoolPlan) -> _Serving | None:
+def _serving(plan: Plan, pool: PoolPlan) -> Serving | None:
+    """What the plan says about the plugin pods of one pool, by the artifact that brings them."""
     if pool.profile is None:
         return None
-    if plan.hami and any(p.name == pool.profile and p.strategy == "hami" for p in plan.profiles):
-        return _Serving(plan.hami.namespace, None, tuple(plan.hami.values["devicePlugin"]["tolerations"]))
-    if plan.plugin:
-        for d in plan.plugin.daemon_sets:
-            if d.profile == pool.profile:
-                return _Serving(plan.plugin.namespace, d.config_map.name, d.tolerations)
-    if plan.operator:
-        o = plan.operator
-        return _Serving(o.namespace, o.config_map.name, tuple(o.values["daemonsets"]["tolerations"]))
-    return None
+    found = (artifact.serves(pool.profile) for artifact in plan.software)
+    return next((serving for serving in found if serving is not None), None)
 
 
-def _node(pool: PoolPlan, node: ObservedNode, here: list[PluginPod], serving: _Serving | None) -> NodeStatus:
+def _node(pool: PoolPlan, node: ObservedNode, here: list[PluginPod], serving: Serving | None) -> NodeStatus:
     ours = [p for p in here if serving is not None and p.namespace == serving.namespace]
     # Without a driver of this stack's choosing somebody else looks after the node, plugin included.
     strangers = [p for p in here if p not in ours] if serving is not None else []
@@ -208,7 +187,7 @@ def _missing_taints(pool: PoolPlan, node: ObservedNode) -> list[str]:
     return [f"taint {text} is missing" for text in pool.taints if parse_taint(text) not in have]
 
 
-def _undeclared_taints(pool: PoolPlan, node: ObservedNode, pod: PluginPod | None, serving: _Serving) -> list[str]:
+def _undeclared_taints(pool: PoolPlan, node: ObservedNode, pod: PluginPod | None, serving: Serving) -> list[str]:
     """Taints that pods written by the plan do not tolerate, beside those that `_pod_causes` names."""
     declared = {parse_taint(text) for text in pool.taints}
     return [
@@ -225,7 +204,7 @@ def _repelling(node: ObservedNode) -> list[Taint]:
     return [t for t in taints if t.effect in ("NoSchedule", "NoExecute") and not t.key.startswith(_BY_STATE)]
 
 
-def _tolerated(taint: Taint, tolerations: Iterable[dict[str, str]]) -> bool:
+def _tolerated(taint: Taint, tolerations: Iterable[Mapping[str, str]]) -> bool:
     """As the scheduler decides it; an absent key with Exists stands everything."""
     return any(
         t.get("key") in (None, taint.key)
@@ -235,7 +214,7 @@ def _tolerated(taint: Taint, tolerations: Iterable[dict[str, str]]) -> bool:
     )
 
 
-def _pod_causes(node: ObservedNode, pod: PluginPod | None, serving: _Serving) -> list[str]:
+def _pod_causes(node: ObservedNode, pod: PluginPod | None, serving: Serving) -> list[str]:
     if pod is None:
         repelling = [t for t in _repelling(node) if not _tolerated(t, serving.tolerations)]
         if repelling:

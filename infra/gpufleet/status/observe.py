@@ -11,9 +11,10 @@ from typing import Any
 
 import yaml
 
-from gpufleet.plan.names import PROFILE_LABEL, ROUTE_LABEL
+from gpufleet.fleet.names import PROFILE_LABEL, ROUTE_LABEL
+from gpufleet.places import PLACES
 from gpufleet.stackfile.kubeconfig import kubeconfig_file
-from gpufleet.stackfile.model import ExistingStack, Stack
+from gpufleet.stackfile.model import Stack
 
 REQUEST_SECONDS = 20
 
@@ -67,8 +68,8 @@ def load_kubeconfig(name: str, stack: Stack, option: Path | None, root: Path) ->
     Raises:
         ObservationError: none of them gives one.
     """
-    context = stack.cluster.kubeconfig.context if isinstance(stack, ExistingStack) else None
-    ref = stack.cluster.kubeconfig if isinstance(stack, ExistingStack) else None
+    ref = PLACES[stack.cluster.kind].kubeconfig(stack)
+    context = ref.context if ref else None
     path = option or kubeconfig_file(ref, root, os.environ)
     if path is not None:
         try:
@@ -88,7 +89,7 @@ def load_kubeconfig(name: str, stack: Stack, option: Path | None, root: Path) ->
 
 
 def _from_pulumi(name: str, stack: Stack, root: Path) -> str:
-    if isinstance(stack, ExistingStack):
+    if PLACES[stack.cluster.kind].kubeconfig(stack) is not None:
         words = ["config", "get", "gpufleet:kubeconfig"]
     else:
         words = ["stack", "output", "kubeconfig", "--show-secrets"]

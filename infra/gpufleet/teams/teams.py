@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gpufleet.findings.finding import Finding, finding
-from gpufleet.plan.driver_owner import plugin_runtime_class
-from gpufleet.plan.names import UNSHARED
-from gpufleet.plan.sharing import Profile, serves
-from gpufleet.plan.taints import pool_taints, tolerations
-from gpufleet.routes.plugin import affinity_terms
-from gpufleet.stackfile.model import Stack, stack_pools
-from gpufleet.stackfile.pools import Pool
-from gpufleet.stackfile.software import OperatorRoute, Team
-
-_TAKEN = ("default", "kube-system", "kube-public", "kube-node-lease")
+from gpufleet.fleet.model import Fleet, FleetPool
+from gpufleet.fleet.taints import tolerations
+from gpufleet.routes.plugin import in_words
+from gpufleet.stackfile.software import Team
 
 
 @dataclass(frozen=True)
@@ -27,6 +20,15 @@ class TeamPool:
     node_selector: dict[str, str]
     tolerations: tuple[dict[str, str], ...]
     runtime_class: str | None
+
+    def line(self) -> str:
+        """What `gpufleet plan` prints."""
+        selector = ", ".join(f"{k}={v}" for k, v in self.node_selector.items())
+        return (
+            f"  on {self.pool}: ask for {' or '.join(self.resources)}: 1, nodeSelector {selector},"
+            f" tolerate {', '.join(map(in_words, self.tolerations)) or 'nothing'}"
+            + (f", runtimeClassName {self.runtime_class}" if self.runtime_class else "")
+        )
 
 
 @dataclass(frozen=True)
@@ -40,19 +42,22 @@ class TeamPlan:
     quota: dict[str, str]
     pools: tuple[TeamPool, ...]
 
+    def lines(self) -> list[str]:
+        """What `gpufleet plan` prints."""
+        quota = ", ".join(f"{k}: {v}" for k, v in self.quota.items()) or "none"
+        bound = f", group {self.group} as {self.role}" if self.group else ""
+        head = f"team {self.name}, namespace {self.namespace}, quota {quota}{bound}"
+        return [head, *(pool.line() for pool in self.pools)]
 
-def _pools(team: Team, by_name: Mapping[str, Pool]) -> list[Pool]:
+
+def team_pools(team: Team, fleet: Fleet) -> list[FleetPool]:
     """The team's pools, in the order of its list."""
-    return [by_name[name] for name in dict.fromkeys(team.pools) if name in by_name]
+    return [fleet.by_name[name] for name in dict.fromkeys(team.pools) if name in fleet.by_name]
 
 
-def _by_name(stack: Stack) -> dict[str, Pool]:
-    return {pool.name: pool for pool in stack_pools(stack)}
-
-
-def team_resources(pools: Iterable[Pool], profiles: dict[str, Profile]) -> tuple[str, ...]:
+def team_resources(pools: Iterable[FleetPool]) -> tuple[str, ...]:
     """Names of the resources that a team's pools offer, sorted."""
-    return tuple(sorted({r for p in pools if serves(p) for r in profiles[p.sharing or UNSHARED].resources}))
+    return tuple(sorted({resource for pool in pools if pool.profile for resource in pool.profile.resources}))
 
 
 def _quota(team: Team, resources: tuple[str, ...]) -> dict[str, str]:
@@ -64,85 +69,28 @@ def _quota(team: Team, resources: tuple[str, ...]) -> dict[str, str]:
     return dict(sorted(hard.items()))
 
 
-def _node_selector(pool: Pool) -> dict[str, str]:
-    terms = affinity_terms([pool])[0]["matchExpressions"]
-    return {e["key"]: e["values"][0] for e in terms}
-
-
-def pool_access(stack: Stack, pool: Pool, profiles: dict[str, Profile]) -> TeamPool:
+def pool_access(fleet: Fleet, pool: FleetPool) -> TeamPool:
     """What a pod needs to run on a pool that the stack's GPU software serves.
 
     Without the operator, whose plugin hands out CDI devices, a GPU reaches a container through NVIDIA's runtime: a pod
     has to name it where it is not the default (chart of the device plugin, runtimeClassName; HAMi the same).
     """
-    profile = profiles[pool.sharing or UNSHARED]
-    by_operator = isinstance(stack.stack, OperatorRoute) and profile.strategy != "hami"
+    by_operator = fleet.release is not None and not pool.method.own_plugin
     return TeamPool(
         pool.name,
-        profile.resources,
-        _node_selector(pool),
-        tuple(t.as_dict() for t in tolerations(pool_taints(pool))),
-        None if by_operator else plugin_runtime_class([pool]),
+        pool.method.resources,
+        dict(sorted(pool.selector.items())),
+        tuple(t.as_dict() for t in tolerations(pool.taints)),
+        None if by_operator else pool.runtime_class,
     )
 
 
-def team_plans(stack: Stack, profiles: dict[str, Profile]) -> tuple[TeamPlan, ...]:
+def team_plans(fleet: Fleet) -> tuple[TeamPlan, ...]:
     """One plan per team, in the order of the stack file."""
     plans = []
-    by_name = _by_name(stack)
-    for team in stack.teams:
-        own = _pools(team, by_name)
-        resources = team_resources(own, profiles)
-        pools = tuple(pool_access(stack, p, profiles) for p in own if serves(p))
-        plans.append(TeamPlan(team.name, team.namespace, team.group, team.role, _quota(team, resources), pools))
+    for team in fleet.stack.teams:
+        own = team_pools(team, fleet)
+        quota = _quota(team, team_resources(own))
+        pools = tuple(pool_access(fleet, pool) for pool in own if pool.served)
+        plans.append(TeamPlan(team.name, team.namespace, team.group, team.role, quota, pools))
     return tuple(plans)
-
-
-def check_teams(stack: Stack, profiles: dict[str, Profile]) -> list[Finding]:
-    """Quota keys that limit nothing, and namespaces that belong to somebody else."""
-    found = []
-    by_name = _by_name(stack)
-    for i, team in enumerate(stack.teams):
-        resources = team_resources(_pools(team, by_name), profiles)
-        for key in team.quota:
-            where = f'teams[{i}].quota["{key}"]' if "." in key else f"teams[{i}].quota.{key}"
-            if key == "gpu" and len(resources) > 1:
-                found.append(finding("GF430", where, value=key, allowed=resources))
-            elif key != "gpu" and key not in resources:
-                found.append(finding("GF431", where, value=key, allowed=("gpu", *resources)))
-        if len(resources) == 1 and "gpu" in team.quota and resources[0] in team.quota:
-            why = f"`gpu` means {resources[0]} here; one of the two counts would be lost."
-            found.append(finding("GF108", f'teams[{i}].quota["{resources[0]}"]', value=resources[0], why=why))
-        if team.namespace in _TAKEN or team.namespace.startswith("kube-"):
-            found.append(finding("GF432", f"teams[{i}].namespace", value=team.namespace, whose="Kubernetes"))
-        elif team.namespace == stack.stack.namespace:
-            found.append(
-                finding("GF432", f"teams[{i}].namespace", value=team.namespace, whose="this stack's GPU software")
-            )
-        for j, name in enumerate(team.pools):
-            if name in by_name and not serves(by_name[name]):
-                found.append(finding("GF433", f"teams[{i}].pools[{j}]", value=name))
-    return found
-
-
-def check_namespace(stack: Stack) -> list[Finding]:
-    """The software's own namespace must not be one of Kubernetes': it would go with the stack."""
-    name = stack.stack.namespace
-    if name in _TAKEN or name.startswith("kube-"):
-        return [finding("GF432", "stack.namespace", value=name, whose="Kubernetes")]
-    return []
-
-
-def check_workload_tolerations(stack: Stack, profiles: dict[str, Profile]) -> list[Finding]:
-    """AKS tolerates a GPU taint only for the resource of that very name (Azure/AKS#1449; case AZ-19)."""
-    found = []
-    for i, pool in enumerate(stack_pools(stack)):
-        profile = profiles.get(pool.sharing or UNSHARED)
-        if profile is None or not serves(pool) or profile.resources == ("nvidia.com/gpu",):
-            continue
-        repelling = [taint for taint in pool_taints(pool) if taint.key == "nvidia.com/gpu"]
-        if repelling:
-            value, names = ", ".join(map(str, repelling)), " or ".join(profile.resources)
-            add = [t.as_dict() for t in tolerations(repelling)]
-            found.append(finding("GF440", f"pools[{i}].taints", value=value, resource=names, add=add))
-    return found

@@ -21,8 +21,7 @@ from gpufleet.advise.tree import Leaf, Question, nodes
 from gpufleet.bench.beside import Beside
 from gpufleet.catalog import gpu_model
 from gpufleet.cli.main import main
-from gpufleet.stackfile.sharing import SharingProfile
-from pydantic import TypeAdapter
+from gpufleet.stackfile.kinds import METHODS as KNOWN_METHODS
 
 
 def request(workload: str = "inference", gpu: str = "H200", **more: Any) -> Request:
@@ -189,14 +188,18 @@ def test_every_other_method_has_a_reason() -> None:
             assert found.pods_per_gpu * found.gpus >= users
 
 
+def _strategy(values: dict[str, Any]) -> str:
+    """The strategy of a sharing profile that the stack file takes."""
+    return str(KNOWN_METHODS[values["strategy"]].model_validate(values).strategy)  # type: ignore[attr-defined]
+
+
 def test_the_fragment_is_what_the_stack_file_takes() -> None:
-    profile = TypeAdapter(SharingProfile)
     seen = set()
     for isolation, environment, alike in product(ISOLATIONS, ENVIRONMENTS, (True, False)):
         for workload in CLASSES:
             found = ask(workload, isolation=isolation, environment=environment, alike=alike)
             ((name, values),) = yaml.safe_load(found.fragment)["gpufleet:sharing"].items()
-            assert profile.validate_python(values).strategy == found.method
+            assert _strategy(values) == found.method
             assert re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,28}[a-z0-9])?", name)
             seen.add(found.method)
     assert seen == {"timeSlicing", "mps", "mig", "hami", "none"}
@@ -434,7 +437,7 @@ def test_hami_splits_as_far_as_a_stack_file_takes() -> None:
     found = ask("inference", users=500, memory_gib=0.1, isolation="memory", alike=False)
     assert (found.method, found.pods_per_gpu, found.gpus) == ("hami", 100, 5)
     ((_, values),) = yaml.safe_load(found.fragment)["gpufleet:sharing"].items()
-    assert TypeAdapter(SharingProfile).validate_python(values).strategy == "hami"
+    assert _strategy(values) == "hami"
 
 
 def test_advice_that_the_plan_warns_of_says_so() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpufleet.deploy.in_use import check_in_use, methods_that_change, other_route, refusals, strangers
+from gpufleet.places.existing.in_use import check_in_use, methods_that_change, other_route, refusals, strangers
 
 from tests.unit.config.samples import compile_base
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from gpufleet.catalog import driver_branches
+from gpufleet.fleet.resolve import resolve
 from gpufleet.hosts import driver, mig, sources, toolkit
 from gpufleet.hosts.context import Context
 from gpufleet.inventory.inventory import inventory
 from gpufleet.mirror.mirror_list import MirrorList, mirror_list
+from gpufleet.places.existing.model import ExistingStack
 from gpufleet.plan.compile import compile_plan
 from gpufleet.plan.hosts import kernel_modules, target_driver
-from gpufleet.stackfile.model import ExistingStack
 
 from tests.unit.inventory.stacks import FULL
 from tests.unit.inventory.test_inventory import stack_of
@@ -65,7 +66,7 @@ def pool_stack(gpu: str, system: str, **pool: Any) -> ExistingStack:
 
 
 def listed(stack: ExistingStack) -> MirrorList:
-    return mirror_list(stack, compile_plan("x", stack), DAY)
+    return mirror_list(stack, compile_plan("x", resolve(stack)), DAY)
 
 
 def variables(stack: ExistingStack, name: str = "h") -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from gpufleet.compiled import compile_file
 from gpufleet.lint import lint
-from gpufleet.plan.compile import Plan
+from gpufleet.plan.model import Plan
 
 from tests.unit.config.samples import compile_base
 

@@ -16,9 +16,7 @@ from gpufleet.catalog import (
     driver_version,
     gpu_model,
 )
-from gpufleet.plan.facts import pool_facts
-from gpufleet.plan.pool_driver import pool_driver
-from gpufleet.teams.cuda import (
+from gpufleet.catalog.cuda import (
     Fit,
     Required,
     branch_bounds,
@@ -212,9 +210,9 @@ def test_forward_compatibility_is_claimed_for_data_centre_gpus_only(gpu: str, wo
 
 
 def known(base: str, **pool: Any) -> tuple[str, str, bool] | None:
-    stack = compile_base(base, {f"pools[0].{k}": v for k, v in pool.items()}).stack
-    assert stack is not None
-    found = pool_driver(stack.pools[0], pool_facts(stack.pools[0]))
+    fleet = compile_base(base, {f"pools[0].{k}": v for k, v in pool.items()}).fleet
+    assert fleet is not None
+    found = fleet.pools[0].driver
     return (found.low, found.high, found.certain) if found else None
 
 

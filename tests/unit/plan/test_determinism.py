@@ -127,9 +127,9 @@ def test_a_plan_survives_json(file: Path) -> None:
     assert plan is not None
     document = json.loads(plan.as_json())
     assert json.loads(json.dumps(plan.as_dict())) == document
-    assert (document["version"], document["stack"]) == (1, file.stem.removeprefix("Pulumi."))
+    assert (document["version"], document["stack"]) == (2, file.stem.removeprefix("Pulumi."))
     assert list(document) == [
-        "version", "stack", "cluster", "route", "pools", "profiles", "plugin", "operator", "hami", "teams", "images",
+        "version", "stack", "cluster", "route", "pools", "profiles", "software", "teams", "images",
         "images_unknown", "warnings",
     ]  # fmt: skip
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from gpufleet.plan.compile import Plan
+from gpufleet.plan.model import Plan
 
 from tests.unit.config.samples import compile_base, told
 
@@ -94,7 +94,7 @@ def test_row(row: Row) -> None:
     plan = _plan(base, {"pools[0].driver": row.owner})
     pool = plan.pools[0]
     assert pool.driver_owner == row.owner
-    assert pool.aks_driver == row.aks
+    assert (pool.resource.driver if pool.resource and row.aks else None) == row.aks
     assert _deploy_labels(pool.labels) == dict(row.labels)
     assert (pool.profile is not None) == row.served
     assert [p.name for p in plan.profiles] == (["unshared"] if row.served else [])
@@ -168,7 +168,7 @@ def test_mixed_owners_on_aks_are_kept_apart_by_labels() -> None:
     second = {"name": "b", "vmSize": "Standard_NC4as_T4_v3", "driver": "aks"}
     third = {"name": "c", "vmSize": "Standard_NC4as_T4_v3", "driver": "none"}
     plan = _plan("aks-operator", {"pools[1]": second, "pools[2]": third})
-    assert [p.aks_driver for p in plan.pools] == ["None", "Install", "None"]
+    assert [p.resource.driver for p in plan.pools] == ["None", "Install", "None"]
     assert [_deploy_labels(p.labels) for p in plan.pools] == [{}, OFF, NO_OPERANDS]
     assert [_deploy_labels(p.node.labels) for p in plan.pools] == [{}, OFF, NO_OPERANDS]
     assert plan.operator is not None

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from gpufleet.compiled import Compiled, compile_source
-from gpufleet.plan.compile import check, compile_plan
+from gpufleet.fleet.resolve import resolve
+from gpufleet.plan.compile import compile_plan
+from gpufleet.rules.check import check
 from gpufleet.stackfile.source import Source
 
 from tests.unit.config.samples import compile_data, sections
@@ -110,10 +112,10 @@ def test_the_counter_sees_loops() -> None:
     stacks = [compile_data(fleet("aks-plugin", n)).stack for n in (5, 20)]
     assert all(stacks)
     counts = [
-        lines_executed(lambda stack=stack: [check(stack) for _ in stack.pools])  # type: ignore[union-attr,arg-type]
+        lines_executed(lambda stack=stack: [check(resolve(stack)) for _ in stack.pools])  # type: ignore[union-attr,arg-type]
         for stack in stacks
     ]
     assert counts[1] / counts[0] > 8
-    assert lines_executed(lambda: compile_plan("x", stacks[0])) == lines_executed(  # type: ignore[arg-type]
-        lambda: compile_plan("x", stacks[0])  # type: ignore[arg-type]
+    assert lines_executed(lambda: compile_plan("x", resolve(stacks[0]))) == lines_executed(  # type: ignore[arg-type]
+        lambda: compile_plan("x", resolve(stacks[0]))  # type: ignore[arg-type]
     )

@@ -195,9 +195,9 @@ def test_hami_brings_images_of_its_own(base: str, beside: set[str]) -> None:
 def test_hami_pulls_from_the_stacks_registry() -> None:
     changes = {**HAMI, "stack.images": {"registry": "mirror:5000/x", "pullSecrets": ["a"]}}
     plan = compile_base("existing-plugin", changes).plan
-    assert plan is not None and plan.hami is not None
+    assert plan is not None and plan.artifact("hami") is not None
     assert set(plan.images) == {f"mirror:5000/x/{i}" for i in OF_HAMI}
-    values = plan.hami.values
+    values = plan.artifact("hami").values
     assert values["global"] == {"imagePullSecrets": ["a"]}
     scheduler, plugin = values["scheduler"], values["devicePlugin"]
     parts = {

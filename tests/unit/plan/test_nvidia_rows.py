@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gpufleet.plan.compile import Plan
+from gpufleet.plan.model import Plan
 
 from tests.unit.config.samples import compile_base, told
 
@@ -50,7 +50,7 @@ def test_hami_turns_the_operators_plugin_off() -> None:
     """NV-21."""
     plan = plan_of("existing-operator", HAMI)
     assert plan.operator is not None and plan.operator.values["devicePlugin"]["enabled"] is False
-    assert plan.hami is not None
+    assert plan.artifact("hami") is not None
     own = plan_of("existing-plugin", HAMI)
     assert own.plugin is not None and own.plugin.daemon_sets == ()
 
@@ -60,7 +60,8 @@ def test_hami_nodes_carry_its_label(base: str) -> None:
     """NV-22: on pools that gpufleet labels; for others it is GF225."""
     plan = plan_of(base, HAMI)
     assert plan.pools[0].labels["gpu"] == "on"
-    assert plan.hami is not None and plan.hami.values["devicePlugin"]["nvidiaNodeSelector"] == {"gpu": "on"}
+    hami = plan.artifact("hami")
+    assert hami is not None and hami.values["devicePlugin"]["nvidiaNodeSelector"] == {"gpu": "on"}
     assert "gpu" not in plan_of(base, {}).pools[0].labels
 
 

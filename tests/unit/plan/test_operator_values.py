@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpufleet.plan.compile import Plan
+from gpufleet.plan.model import Plan
 from gpufleet.routes.operator import DERIVED_PATHS
 from hypothesis import given
 

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from gpufleet.plan.pool_names import agent_pool_name
-from gpufleet.stackfile.pools import AksPool
+from gpufleet.places.aks.model import AksPool
+from gpufleet.places.aks.plan import agent_pool_name
 
 from tests.unit.config.samples import REMOVE, compile_base, told
 
@@ -20,7 +20,7 @@ PROFILES = {
 def name_of(changes: dict[str, Any], base: str = "aks-plugin") -> str:
     compiled = compile_base(base, changes)
     assert compiled.plan is not None, told(compiled)
-    name = compiled.plan.pools[0].azure_name
+    name = compiled.plan.pools[0].resource.name
     assert name is not None
     assert re.fullmatch(r"[a-z][a-z0-9]{0,11}", name)
     return name
@@ -147,4 +147,4 @@ def test_without_a_method_the_name_is_that_of_whole_gpus() -> None:
 def test_pools_of_existing_clusters_have_no_azure_name() -> None:
     plan = compile_base("existing-plugin").plan
     assert plan is not None
-    assert [(p.azure_name, p.aks_driver) for p in plan.pools] == [(None, None)]
+    assert [type(p.resource).__name__ for p in plan.pools] == ["NodeMarks"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gpufleet.plan.compile import Plan
-from gpufleet.plan.facts import Facts
-from gpufleet.plan.pool_plan import PoolPlan
-from gpufleet.plan.prediction import predict_node
-from gpufleet.plan.sharing import profile_of
-from gpufleet.stackfile.sharing import NoSharing
+from gpufleet.fleet.hardware import Hardware
+from gpufleet.fleet.offer import predict_node
+from gpufleet.fleet.profile import profile_of
+from gpufleet.methods.whole import NoSharing
+from gpufleet.plan.model import Plan, PoolPlan
 
 from tests.unit.config.samples import REMOVE, compile_base, told
 
@@ -114,30 +113,45 @@ def test_memory_that_is_not_known_is_no_label() -> None:
 
 
 def test_a_size_whose_gpus_are_not_known() -> None:
-    stack = compile_base("aks-plugin").stack
-    assert stack is not None
     spec = NoSharing(strategy="none")
-    node = predict_node(stack.pools[0], Facts(None, None, None), spec, profile_of("p", spec), None, False)
+    node = predict_node(Hardware(None, None, None), spec, profile_of("p", spec), {}, None, False)
     assert (node.known, node.resources, node.memory_per_pod_gib) == (False, {}, None)
 
 
 def test_the_cluster_of_the_plan() -> None:
     aks = plan_of("aks-plugin", {"cluster.version": "1.36"}).cluster
-    assert aks == {
+    assert aks.as_dict() == {
         "kind": "aks",
         "name": "dev",
-        "location": "eastus",
         "version": "1.36",
+        "location": "eastus",
         "resource_group": "rg-dev",
         "resource_group_existing": False,
-    }
+        "dns_prefix": "dev",
+        "tier": "Free",
+        "upgrade_channel": "none",
+        "system_pool": {
+            "name": "system", "vm_size": "Standard_D4s_v5", "count": 1, "min_count": None, "max_count": None
+        },
+        "network": None,
+        "tags": {},
+        "protect": False,
+    }  # fmt: skip
     group = plan_of("aks-plugin", {"cluster.resourceGroup": {"name": "g"}}).cluster
-    assert (group["resource_group"], group["resource_group_existing"]) == ("g", False)
+    assert (group.resource_group, group.resource_group_existing) == ("g", False)
     shared = plan_of("aks-plugin", {"cluster.resourceGroup": {"name": "g", "existing": True}}).cluster
-    assert shared["resource_group_existing"] is True
+    assert shared.resource_group_existing is True
     here = plan_of("existing-plugin").cluster
-    assert here == {"kind": "existing", "name": "idc", "identifier": "idc", "distribution": "kubeadm"}
-    assert plan_of("existing-plugin", {"cluster.site": "bj"}).cluster["identifier"] == "bj"
+    assert here.as_dict() == {
+        "kind": "existing",
+        "name": "idc",
+        "version": None,
+        "identifier": "idc",
+        "distribution": "kubeadm",
+        "protect": False,
+        "kubeconfig": {"path": "idc.conf"},
+    }
+    assert plan_of("existing-plugin", {"cluster.site": "bj"}).cluster.identifier == "bj"
 
 
 def test_the_model_of_the_plan() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from gpufleet.plan.compile import Plan
-from gpufleet.plan.names import config_map_name, content_hash
+from gpufleet.fleet.names import config_map_name, content_hash
+from gpufleet.plan.model import Plan
 from hypothesis import given
 from hypothesis import strategies as st
 

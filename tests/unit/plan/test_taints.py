@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gpufleet.plan.compile import Plan
-from gpufleet.plan.taints import Taint, Toleration, parse_taint, tolerations
+from gpufleet.fleet.taints import Taint, Toleration, parse_taint, tolerations
+from gpufleet.plan.model import Plan
 from hypothesis import given
 
 from tests.unit.config.samples import compile_base, compile_data, told

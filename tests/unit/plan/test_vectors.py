@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gpufleet.plan.compile import Plan
+from gpufleet.plan.model import Plan
 
 from tests.unit.config.samples import compile_text, told
 from tests.unit.device_plugin.cases import rows

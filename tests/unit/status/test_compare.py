@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from gpufleet.plan.compile import Plan
+from gpufleet.plan.model import Plan
 from gpufleet.status.compare import Status, compare
 from gpufleet.status.observe import Observed, ObservedNode, PluginPod
 from gpufleet.status.render import render
@@ -375,10 +375,11 @@ def test_hardware_that_the_catalogue_does_not_know_is_not_compared() -> None:
 
 def test_hamis_own_plugin_is_the_one_of_its_pools() -> None:
     plan = plan_of(changes={"sharing.h": {"strategy": "hami", "splitCount": 5}, "pools[0].sharing": "h"})
-    assert plan.hami is not None
+    hami = plan.artifact("hami")
+    assert hami is not None
     pool = plan.pools[0]
     there = ObservedNode("n1", True, dict(pool.node.labels), (), dict(pool.node.resources))
-    theirs = PluginPod("hami-device-plugin-x", plan.hami.namespace, "n1", True, None, ("hami-scheduler-device",))
+    theirs = PluginPod("hami-device-plugin-x", hami.namespace, "n1", True, None, ("hami-scheduler-device",))
     assert causes(compare(plan, Observed({"n1": there}, (theirs,)))) == []
     cure = "`pulumi up --refresh` puts back what was deleted by hand"
     missing = f"no plugin pod of namespace hami-system is on the node; {cure}"

@@ -1,0 +1,157 @@
+"""Artifacts: what will be in the cluster, one frozen object each, made from the fleet.
+
+An artifact carries all that is said of it: its lines in `gpufleet plan`, its JSON, the images that its pods pull, and
+what on a node proves it for `gpufleet status`. Its component in `gpufleet.deploy` takes the artifact alone, so nothing
+can be deployed that the plan did not print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Image:
+    """A container image: where it comes from, and the name under which the stack pulls it."""
+
+    source: str
+    pulled_as: str
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images of an artifact, and in words those that no table states."""
+
+    known: tuple[Image, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+NO_IMAGES = Images()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A Helm chart: a name in `repository`, or a path when `repository` is None."""
+
+    name: str
+    version: str
+    repository: str | None
+
+
+@dataclass(frozen=True)
+class Serving:
+    """The plugin pods that serve a pool: where they run, the ConfigMap that they read, the taints that they stand."""
+
+    namespace: str
+    config_map: str | None
+    tolerations: tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ConfigMapPlan:
+    """A ConfigMap whose name carries the hash of its data."""
+
+    name: str
+    data: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artifact:
+    """Base of all artifacts: what one part of the software puts into the cluster.
+
+    `id` is its key in the plan (`plugin`, `operator`, a method's name); `namespace` the one that it makes.
+    """
+
+    id: str
+    namespace: str
+
+    def lines(self) -> list[str]:
+        """What `gpufleet plan` prints."""
+        raise NotImplementedError
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON form; images and charts have their own place in the plan."""
+        content = asdict(self)
+        content.pop("id")
+        content.pop("images", None)
+        return content
+
+    def serves(self, profile: str) -> Serving | None:
+        """The plugin pods that serve the pools of a sharing profile, or None where others do."""
+        return None
+
+    def chart_used(self) -> Chart | None:
+        """The Helm chart that it is installed from, if any."""
+        return None
+
+    @property
+    def images_pulled(self) -> Images:
+        """The images that its pods pull."""
+        return getattr(self, "images", NO_IMAGES)
+
+    def component(self) -> str:
+        """`module:class` of the Pulumi component that deploys it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class HelmRelease(Artifact):
+    """A Helm release. `chart` is a name in `repository`, or a path when `repository` is None; timeout in seconds.
+
+    `title` says what it is, `words` further lines of the plan. `component_type` and `component_name` are its names in
+    Pulumi's state. `chart_env` names a variable with a folder or archive, for runners that cannot reach the chart.
+    `profiles` are the sharing profiles whose pools it serves (None: all), `tolerations` those of its plugin's pods.
+    """
+
+    release: str
+    chart: str
+    repository: str | None
+    version: str
+    timeout_seconds: int
+    values: dict[str, Any]
+    title: str
+    words: tuple[str, ...]
+    component_type: str
+    component_name: str
+    chart_env: str
+    tolerations: tuple[Mapping[str, str], ...]
+    profiles: tuple[str, ...] | None = None
+    images: Images = NO_IMAGES
+
+    @property
+    def config_maps(self) -> tuple[tuple[ConfigMapPlan, dict[str, str]], ...]:
+        """ConfigMaps that are made before the release, each with its labels beside the common ones."""
+        return ()
+
+    @property
+    def reads(self) -> str | None:
+        """Name of the ConfigMap that the plugin's pods read, if it is one of the stack's."""
+        return None
+
+    def lines(self) -> list[str]:
+        chart = f"chart {self.chart}" + (f" of {self.repository}" if self.repository else " on disk")
+        head = f"{self.title} {self.version}, namespace {self.namespace}, release {self.release}:"
+        return [head, f"  {chart}", *(f"  {word}" for word in self.words)]
+
+    def as_dict(self) -> dict[str, Any]:
+        content = super().as_dict()
+        for key in _NOT_DEPLOYED:
+            content.pop(key)
+        return content
+
+    def serves(self, profile: str) -> Serving | None:
+        if self.profiles is not None and profile not in self.profiles:
+            return None
+        return Serving(self.namespace, self.reads, self.tolerations)
+
+    def chart_used(self) -> Chart | None:
+        return Chart(self.chart, self.version, self.repository)
+
+    def component(self) -> str:
+        return "gpufleet.deploy.release:HelmSoftware"
+
+
+#: Fields of a release that say how it is shown and looked for; the values hold what is deployed.
+_NOT_DEPLOYED = ("title", "words", "component_type", "component_name", "chart_env", "tolerations", "profiles")

@@ -1,0 +1,96 @@
+"""Who installs the driver: what follows from a pool's owner, alone and for a whole operator release.
+
+Sources: AKS documentation (use-nvidia-gpu, nvidia-gpu-operator, aks-managed-gpu-nodes), GPU Operator 26.7 values and
+documentation (docs/driver-owner.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpufleet.catalog import component, distribution, driver_branch, driver_version, operator_drivers
+from gpufleet.catalog.cuda import KnownDriver, branch_bounds
+from gpufleet.fleet.hardware import Hardware
+from gpufleet.fleet.model import Release
+from gpufleet.fleet.names import DEPLOY_LABEL
+from gpufleet.places.base import Place
+from gpufleet.stackfile.pool import Pool
+
+NVIDIA_RUNTIME_CLASS = "nvidia"
+
+
+def serves(pool: Pool) -> bool:
+    """Whether the stack's GPU software runs on this pool at all."""
+    return pool.driver not in ("none", "managed")
+
+
+def pinned_version(pool: Pool) -> str | None:
+    """The exact version that a pool asks for; of a branch, the one that the operator's release lists."""
+    if pool.driver_version or not pool.driver_branch:
+        return pool.driver_version
+    listed = [v for v in operator_drivers() if driver_version(v).branch == int(pool.driver_branch)]
+    if listed:
+        return max(listed, key=driver_version)
+    branch = driver_branch(pool.driver_branch)
+    return branch.newest_seen if branch else None
+
+
+def known_driver(pool: Pool, place: Place[Any, Any], hardware: Hardware) -> KnownDriver | None:
+    """The driver of a pool by its owner; None where nothing is known, or nobody installs one."""
+    if pool.driver == "operator":
+        if pool.driver_branch is None or pool.driver_version is not None:
+            return KnownDriver.exact(pool.driver_version or component("operator-driver").version)
+        pinned = pinned_version(pool)
+        return KnownDriver.exact(pinned) if pinned else branch_bounds(pool.driver_branch)
+    if pool.driver == "host":
+        if pool.driver_version is not None:
+            return KnownDriver.exact(pool.driver_version)
+        return branch_bounds(pool.driver_branch) if pool.driver_branch else None
+    return place.own_driver(pool, hardware)
+
+
+def release_of(
+    pools: Sequence[Pool],
+    place: Place[Any, Any],
+    cluster: str,
+    hardware: Sequence[Hardware],
+    mig_strategy: str,
+    layouts: Mapping[str, Mapping[str, int]],
+) -> Release:
+    """Values for the whole operator release; where owners are mixed, node labels keep its operands apart.
+
+    `cluster` is the distribution, `hardware` that of each pool.
+    """
+    installs = any(pool.driver == "operator" for pool in pools)
+    # Where the node image brings the toolkit on some pools, the operator's stays off on all, and the distribution's
+    # runtime class serves both (reference: nvidia.md A5.6).
+    toolkit = installs and not any(pool.driver in place.with_toolkit for pool in pools)
+    known = distribution(cluster)
+    shipped = known.runtime_class if known is not None and not toolkit else None
+    own = [(pool, have) for pool, have in zip(pools, hardware, strict=True) if pool.driver == "operator"]
+    pinned = sorted({v for pool, _ in own if (v := pinned_version(pool))})
+    modules = {have.model.modules for _, have in own if have.model}
+    flavour = {"proprietary": "proprietary", "open": "open"}.get(next(iter(modules)) if len(modules) == 1 else "")
+    return Release(
+        driver=installs,
+        toolkit=toolkit,
+        runtime_class=shipped or NVIDIA_RUNTIME_CLASS,
+        version=pinned[0] if pinned else None,
+        kernel_module_type=flavour if installs else None,
+        mig_strategy=mig_strategy,
+        layouts=layouts,
+    )
+
+
+def operand_labels(pool: Pool, release: Release) -> dict[str, str]:
+    """Labels that keep the operator's operands off nodes where another owner has done the work."""
+    if not serves(pool):
+        return {DEPLOY_LABEL + "operands": "false"}
+    labels = {}
+    if pool.driver != "operator":
+        if release.driver:
+            labels[DEPLOY_LABEL + "driver"] = "false"
+        if release.toolkit:
+            labels[DEPLOY_LABEL + "container-toolkit"] = "false"
+    return labels

@@ -1,0 +1,18 @@
+"""Whole GPUs: one pod each."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gpufleet.methods.base import Method, method
+
+
+@method
+class NoSharing(Method):
+    """Whole GPUs: one pod each."""
+
+    strategy: Literal["none"]
+
+
+#: The method of pools that name no profile.
+WHOLE = NoSharing(strategy="none")

@@ -1,0 +1,93 @@
+"""The plan: all that will be. `plan` prints it, `up` deploys it, `status` looks for it in the cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gpufleet.fleet.artifact import Artifact
+from gpufleet.fleet.autoscaler import Autoscaling
+from gpufleet.fleet.offer import NodePrediction
+from gpufleet.fleet.profile import Profile
+from gpufleet.places.base import ClusterPlan, PoolResource
+from gpufleet.routes.operator import OperatorPlan
+from gpufleet.routes.plugin import PluginPlan
+from gpufleet.teams.teams import TeamPlan
+
+#: 2: `software` holds what is installed; cluster and pools hold every input of their resources.
+PLAN_VERSION = 2
+
+
+@dataclass(frozen=True)
+class PoolPlan:
+    """One pool.
+
+    `nodes` are host names, or empty where the cloud or a selector decides; `selector` are labels that pick exactly the
+    pool's nodes; `node_count` (low, high). `resource` is what the place makes for the pool.
+    """
+
+    name: str
+    driver_owner: str
+    gpu: str | None
+    gpus_per_node: int | None
+    nodes: tuple[str, ...]
+    selector: Mapping[str, str]
+    node_count: tuple[int, int] | None
+    profile: str | None
+    taints: tuple[str, ...]
+    labels: Mapping[str, str]
+    node: NodePrediction
+    autoscaling: Autoscaling | None
+    resource: PoolResource | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One stack. `software` is in the order of installation."""
+
+    stack: str
+    cluster: ClusterPlan
+    route: str
+    pools: tuple[PoolPlan, ...]
+    profiles: tuple[Profile, ...]
+    software: tuple[Artifact, ...]
+    teams: tuple[TeamPlan, ...]
+    images: tuple[str, ...]
+    images_unknown: tuple[str, ...]
+    warnings: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def plugin(self) -> PluginPlan | None:
+        """The standalone route, or None."""
+        return next((a for a in self.software if isinstance(a, PluginPlan)), None)
+
+    @property
+    def operator(self) -> OperatorPlan | None:
+        """The operator route, or None."""
+        return next((a for a in self.software if isinstance(a, OperatorPlan)), None)
+
+    def artifact(self, name: str) -> Artifact | None:
+        """The software of a name: a route, or a method that brings its own."""
+        return next((a for a in self.software if a.id == name), None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-like form; keys in the order of declaration."""
+        return {
+            "version": PLAN_VERSION,
+            "stack": self.stack,
+            "cluster": self.cluster.as_dict(),
+            "route": self.route,
+            "pools": [asdict(pool) for pool in self.pools],
+            "profiles": [asdict(profile) for profile in self.profiles],
+            "software": {artifact.id: artifact.as_dict() for artifact in self.software},
+            "teams": [asdict(team) for team in self.teams],
+            "images": list(self.images),
+            "images_unknown": list(self.images_unknown),
+            "warnings": list(self.warnings),
+        }
+
+    def as_json(self) -> str:
+        """One JSON document, the same bytes for the same input."""
+        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False)
