@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpufleet.advise.docs import BLOCKS, fill
 from gpufleet.catalog import gpu_models
-from gpufleet.findings.finding import codes
+from gpufleet.findings.registry import rules
 from gpufleet.stackfile.schema import stack_schema
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,12 +35,12 @@ def diagnostics_page() -> str:
         'stack file by its code and a reason (`gpufleet:acknowledge: {GF420: "a dev pool, four nodes at most"}`).',
     ]
     for digit, title in PARTS.items():
-        rows = [c for c in codes().values() if c.id[2] == digit]
+        rows = [r for r in rules().values() if r.code[2] == digit]
         if not rows:
             continue
         lines += ["", f"## {title}", "", "| code | severity | says | why | do |", "| --- | --- | --- | --- | --- |"]
-        for c in sorted(rows, key=lambda c: c.id):
-            cells = (c.id, c.severity.value, c.title, c.reason, c.remedy)
+        for c in rows:
+            cells = (c.code, c.severity.value, c.title, c.reason or c.because, c.do or c.remedy)
             texts = (" ".join(t.replace("{{", "{").replace("}}", "}").replace("|", "\\|").split()) for t in cells)
             lines.append("| " + " | ".join(texts) + " |")
     return "\n".join(lines) + "\n"

@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpufleet.findings.finding import Finding, Severity, finding, summary
-from gpufleet.findings.finding import text as as_text
+from gpufleet.findings.finding import Finding, Severity, finding
+from gpufleet.findings.render import summary
+from gpufleet.findings.render import text as as_text
 
 if TYPE_CHECKING:
     from gpufleet.lint.stack import PoolNode

@@ -9,7 +9,8 @@ import pulumi_kubernetes as k8s
 
 from gpufleet.compiled import Compiled, compile_engine
 from gpufleet.deploy.options import InCluster
-from gpufleet.findings.finding import Finding, Severity, errors, summary, text
+from gpufleet.findings.finding import Finding, Severity, errors
+from gpufleet.findings.render import summary, text
 from gpufleet.internal_error import internal_error
 from gpufleet.plan.compile import Plan
 from gpufleet.plan.render import pool_table

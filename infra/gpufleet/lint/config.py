@@ -115,7 +115,7 @@ def _found(
     config: ConfigText, code: str, path: str, line: int | None, closest: str | None, **details: object
 ) -> Finding:
     whole = ".".join(p for p in (config.where, path) if p)
-    made = finding(code, whole, **details)  # type: ignore[arg-type]
+    made = finding(code, whole, **details)
     return replace(made, file=config.document.file, line=config.line(line), closest=closest or made.closest)
 
 

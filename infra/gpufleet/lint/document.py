@@ -81,7 +81,7 @@ class Document:
             if tuple(path[: len(here)]) == here:
                 path = (*there, *path[len(here) :])
                 break
-        made = finding(code, join_path((*self.prefix, *path)), **details)  # type: ignore[arg-type]
+        made = finding(code, join_path((*self.prefix, *path)), **details)
         return replace(made, file=self.file, line=at, closest=closest or made.closest)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gpufleet.findings.finding import Finding, Severity, codes, finding
+from gpufleet.findings.finding import Finding, Severity, finding
+from gpufleet.findings.registry import rules
 from gpufleet.stackfile.source import SECRET_SECTIONS, SecretText, Source, join_path
 
 
@@ -134,8 +135,10 @@ def _secrets(data: Any) -> Iterator[Finding]:
 
 
 def _acknowledgements(given: Any) -> Iterator[Finding]:
-    known = codes()
-    warnings = sorted(c.id for c in known.values() if c.severity is Severity.WARNING)
+    if not given:
+        return
+    known = rules()
+    warnings = [code for code, r in known.items() if r.severity is Severity.WARNING]
     for code in given if isinstance(given, dict) else ():
         path = join_path(("acknowledge", code))
         if code not in known:

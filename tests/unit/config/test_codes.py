@@ -9,16 +9,9 @@ from pathlib import Path
 import gpufleet.findings
 import pytest
 import yaml
-from gpufleet.findings.finding import (
-    Severity,
-    acknowledge,
-    closest_match,
-    errors,
-    finding,
-    show,
-    summary,
-    text,
-)
+from gpufleet.findings.acknowledge import acknowledge
+from gpufleet.findings.finding import Severity, closest_match, errors, finding, show
+from gpufleet.findings.render import summary, text
 
 from tests.unit.config.rule_cases import CASES
 from tests.unit.config.samples import compile_base, compile_text, the_one

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from gpufleet.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE, main
 from gpufleet.compiled import compile_source
-from gpufleet.findings.finding import Finding, Severity, codes
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.registry import find
 from gpufleet.hosts import health
 from gpufleet.inventory.facts_file import read_facts
 from gpufleet.rules.host_facts import HostFact, check_facts
@@ -171,7 +172,7 @@ def test_a_warning_about_facts_is_acknowledged_in_the_stack_file(tmp_path: Path)
     changes = {"acknowledge": {"GF835": "an engineering sample"}}
     file = write(tmp_path / "Pulumi.x.yaml", stack_text(sections("existing-plugin", changes)))
     facts = write(tmp_path / "facts.json", {"n1": fact({"gpus[0].model": "10de:ffff"})})
-    assert codes()["GF835"].severity is Severity.WARNING
+    assert find("GF835").severity is Severity.WARNING
     assert main(["plan", "-f", str(file), "--facts", str(facts)]) == EXIT_OK
 
 

@@ -7,7 +7,8 @@ import string
 
 import pytest
 import yaml
-from gpufleet.findings.finding import Severity, codes
+from gpufleet.findings.finding import Severity
+from gpufleet.findings.registry import find, rules
 from gpufleet.plan.hosts import check_inventory
 
 from tests.unit.config.case import Case
@@ -41,7 +42,7 @@ def test_row(code: str) -> None:
 
 def test_no_code_of_the_roles_is_used_again() -> None:
     findings = yaml.safe_load((ROOT / "infra/gpufleet/catalog/tables/host_findings.yaml").read_text())["findings"]
-    assert not {row["code"] for row in findings} & set(codes())
+    assert not {row["code"] for row in findings} & set(rules())
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -115,4 +116,4 @@ def test_names_of_ansible(name: str) -> None:
 
 def test_a_kubeconfig_that_ansible_cannot_read_is_a_warning() -> None:
     assert asked("existing-plugin", REACHED, None) == [("GF813", "cluster.kubeconfig")]
-    assert codes()["GF813"].severity is Severity.WARNING
+    assert find("GF813").severity is Severity.WARNING

@@ -1,0 +1,142 @@
+"""All rules and their checks. A module of rules is imported when one of its codes is asked for.
+
+    GF410 = rule("GF410", Severity.WARNING, title="...", reason="...", remedy="...", source="...")
+
+    @check("pool", GF410)
+    def all_zones(pool: FleetPool) -> Iterator[Finding]:
+        if len(pool.zones) == 3:
+            yield GF410.at(f"{pool.path}.zones", value=pool.zones)
+
+`run_checks("pool", pool, known)` runs the checks of a scope in the order in which they were defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.rule import Rule
+
+Subject = TypeVar("Subject")
+
+
+class Group(NamedTuple):
+    """The codes of one hundred: their page in the documentation and the package whose import defines them."""
+
+    page: str
+    title: str
+    package: str
+
+
+#: By the first digit of a code.
+GROUPS = {
+    "0": Group("reading", "Reading the stack file", "gpufleet.stackfile.rules"),
+    "1": Group("shape", "Keys and values of the stack file", "gpufleet.stackfile.rules"),
+    "2": Group("driver", "Driver owner and hardware", "gpufleet.rules"),
+    "3": Group("sharing", "Sharing", "gpufleet.rules"),
+    "4": Group("pools", "Pools, autoscaler, teams", "gpufleet.rules"),
+    "5": Group("lint-configuration", "Lint: configuration", "gpufleet.lint.rules"),
+    "6": Group("lint-workloads", "Lint: workloads", "gpufleet.lint.rules"),
+    "8": Group("hosts", "Hosts: stack file, inventory, facts", "gpufleet.rules"),
+    "9": Group("advice", "Advice", "gpufleet.rules"),
+}
+
+_rules: dict[str, Rule] = {}
+
+
+@dataclass(frozen=True)
+class Check:
+    """A function that looks for breaches of some rules in one thing of a scope."""
+
+    scope: str
+    rules: tuple[Rule, ...]
+    find: Callable[[Any], Iterable[Finding]]
+
+
+_checks: list[Check] = []
+
+
+def rule(code: str, severity: Severity, **texts: Any) -> Rule:
+    """Makes a rule and registers it; the arguments are the fields of `Rule`.
+
+    Raises:
+        ValueError: the code is taken.
+    """
+    if code in _rules:
+        raise ValueError(f"there are two rules {code}")
+    made = _rules[code] = Rule(code, severity, **texts)
+    return made
+
+
+def find(code: str) -> Rule:
+    """The rule of a code.
+
+    Raises:
+        KeyError: there is none (a bug of the caller).
+    """
+    if code not in _rules and (group := GROUPS.get(code[2:3])) is not None:
+        _load(group.package)
+    return _rules[code]
+
+
+def rules() -> Mapping[str, Rule]:
+    """All rules by code, in the order of codes."""
+    for package in dict.fromkeys(group.package for group in GROUPS.values()):
+        _load(package)
+    return dict(sorted(_rules.items()))
+
+
+def check(
+    scope: str, *about: Rule
+) -> Callable[[Callable[[Subject], Iterable[Finding]]], Callable[[Subject], Iterable[Finding]]]:
+    """Registers a function as the check of one rule, or of several that are decided together.
+
+    Args:
+        scope: what the function gets: "pool", "stack", or any other word that callers of `run_checks` use.
+        about: the rules that it may find broken.
+    """
+
+    def register(function: Callable[[Subject], Iterable[Finding]]) -> Callable[[Subject], Iterable[Finding]]:
+        _checks.append(Check(scope, about, function))
+        return function
+
+    return register
+
+
+def checks(scope: str) -> tuple[Check, ...]:
+    """The checks of a scope, in the order of definition."""
+    return tuple(one for one in _checks if one.scope == scope)
+
+
+def run_checks(scope: str, subject: object, known: Callable[[str], bool] = lambda word: True) -> list[Finding]:
+    """What the checks of a scope find in one thing.
+
+    Args:
+        scope: which checks.
+        subject: what they look at.
+        known: whether a word that rules need is known of the subject. A check none of whose rules can be decided does
+            not run; of one that runs, what cannot be decided is left out.
+    """
+    found: list[Finding] = []
+    for one in checks(scope):
+        decidable = {r.code for r in one.rules if all(known(word) for word in r.needs)}
+        if decidable:
+            found += [d for d in one.find(subject) if d.code in decidable]
+    return found
+
+
+def _load(package: str) -> None:
+    """Defines the rules of all packages, from their tables."""
+    import yaml
+
+    if _rules:
+        return
+    for name in ("findings", "deploy", "lint", "inventory", "advise"):
+        text = (Path(__file__).parents[1] / name / "codes.yaml").read_text(encoding="utf-8")
+        for code, row in yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)).items():
+            severity = Severity(row["severity"])
+            because = row["reason"].strip()
+            rule(code, severity, title=row["title"], reason="", because=because, remedy=row["remedy"], source="")
