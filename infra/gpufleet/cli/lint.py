@@ -90,7 +90,7 @@ def _files(paths: list[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
                 before = data[: error.start]
                 line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
                 why = f"byte {column} of line {line} is not UTF-8"
-                unread.append(replace(finding("GF500", "", why=why), file=name, line=line))
+                unread.append(replace(finding("GF500", "", fault=why), file=name, line=line))
     return files, unread
 
 

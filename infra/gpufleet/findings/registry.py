@@ -12,9 +12,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from textwrap import dedent
 from typing import Any, NamedTuple, TypeVar
 
 from gpufleet.findings.finding import Finding, Severity
@@ -59,15 +60,24 @@ class Check:
 _checks: list[Check] = []
 
 
-def rule(code: str, severity: Severity, **texts: Any) -> Rule:
+def rule(code: str, severity: Severity, *, right: str = "", fix: tuple[str, str] | None = None, **texts: Any) -> Rule:
     """Makes a rule and registers it; the arguments are the fields of `Rule`.
 
+    Args:
+        right: the right example as a whole, or
+        fix: what to replace in the wrong example, and by what.
+
     Raises:
-        ValueError: the code is taken.
+        ValueError: the code is taken, or the wrong example does not hold what is to be replaced exactly once.
     """
     if code in _rules:
         raise ValueError(f"there are two rules {code}")
-    made = _rules[code] = Rule(code, severity, **texts)
+    wrong = dedent(texts.pop("wrong", "")).strip("\n")
+    if fix is not None:
+        if wrong.count(fix[0]) != 1:
+            raise ValueError(f"{code}: {fix[0]!r} does not stand once in the wrong example")
+        right = wrong.replace(*fix)
+    made = _rules[code] = Rule(code, severity, wrong=wrong, right=dedent(right).strip("\n"), **texts)
     return made
 
 
@@ -119,24 +129,23 @@ def run_checks(scope: str, subject: object, known: Callable[[str], bool] = lambd
         subject: what they look at.
         known: whether a word that rules need is known of the subject. A check none of whose rules can be decided does
             not run; of one that runs, what cannot be decided is left out.
+
+    Raises:
+        ValueError: a check finds a rule broken that it does not name (a bug of the check).
     """
     found: list[Finding] = []
     for one in checks(scope):
-        decidable = {r.code for r in one.rules if all(known(word) for word in r.needs)}
-        if decidable:
-            found += [d for d in one.find(subject) if d.code in decidable]
+        about = {r.code: all(known(word) for word in r.needs) for r in one.rules}
+        for d in one.find(subject) if any(about.values()) else ():
+            if d.code not in about:
+                raise ValueError(f"the check {one.find.__name__} does not name {d.code}")
+            if about[d.code]:
+                found.append(d)
     return found
 
 
 def _load(package: str) -> None:
-    """Defines the rules of all packages, from their tables."""
-    import yaml
-
-    if _rules:
-        return
-    for name in ("findings", "deploy", "lint", "inventory", "advise"):
-        text = (Path(__file__).parents[1] / name / "codes.yaml").read_text(encoding="utf-8")
-        for code, row in yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)).items():
-            severity = Severity(row["severity"])
-            because = row["reason"].strip()
-            rule(code, severity, title=row["title"], reason="", because=because, remedy=row["remedy"], source="")
+    """Imports the modules of a package of rules, in the order of its `SUBJECTS`."""
+    module = importlib.import_module(package)
+    for name in getattr(module, "SUBJECTS", ()):
+        importlib.import_module(f"{package}.{name}")

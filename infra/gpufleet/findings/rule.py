@@ -30,9 +30,10 @@ class Rule:
         needs: words of the stack that have to be known; with a mistake in one of them the rule says nothing
             (`gpufleet.stackfile.consequences` lists the words). `value` is what stands at the place itself.
         hides: the value was not read at all, so no other rule says anything about it.
-        wrong: a short example that breaks the rule.
+        wrong: a short example that breaks the rule. Keys of a stack file (what it leaves out is right), a whole stack
+            file (GF0), facts of hosts beside their pools (`n1.json: ...`), or a text for `gpufleet lint`, whose first
+            line may say with which options (`# gpufleet lint FILE --gpus 2xT4`).
         right: the same example as it should be.
-        options: options of `gpufleet lint` that the example needs.
     """
 
     code: str
@@ -47,7 +48,6 @@ class Rule:
     hides: bool = False
     wrong: str = ""
     right: str = ""
-    options: str = ""
 
     def at(
         self,
@@ -71,7 +71,7 @@ class Rule:
         """
         options = tuple(str(word) for word in allowed)
         shown = None if value is _UNSET else show(value)
-        why = because if because is not None else details.get("why")
+        why = because if because is not None else details.pop("why", None)
         fill = {"value": shown, "path": path, **{k: v if isinstance(v, str) else show(v) for k, v in details.items()}}
         if why is not None:
             fill["because"] = str(why)

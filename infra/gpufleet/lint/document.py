@@ -169,7 +169,7 @@ def parse(file: str, text: str) -> tuple[list[Document], list[Finding]]:
             template = "{{" in part
             if template and any(told.code == "GF503" for told in found):
                 continue  # said once of a file
-            made = finding("GF503", "") if template else finding("GF501", "", why=str(error))
+            made = finding("GF503", "") if template else finding("GF501", "", fault=str(error))
             found.append(replace(made, file=file, line=error.line or lines + 1))
             continue
         if root is not None:
