@@ -17,7 +17,8 @@ from gpufleet.rules.host_facts import HostFact, check_facts
 from gpufleet.stackfile.source import parse
 
 from tests.unit.config.samples import compile_base, sections, stack_text
-from tests.unit.inventory.fact_cases import FACT, FACT_CASES, OPERATOR, FactCase, fact, team
+from tests.unit.inventory.fact_cases import FACT_CASES, OPERATOR, FactCase, team
+from tests.unit.inventory.host_fact import FACT, fact
 from tests.unit.roles.converged import converged, on
 
 

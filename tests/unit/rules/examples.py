@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import io
 import json
 import shlex
@@ -14,9 +13,11 @@ import yaml
 from gpufleet.cli.main import main
 from gpufleet.compiled import Compiled
 from gpufleet.findings.rule import Rule
+from gpufleet.stackfile.source import join_path
 
-from tests.unit.config.samples import BASES, compile_text, put, stack_text
-from tests.unit.inventory.fact_cases import BARE, FACT
+from tests.unit.config import samples
+from tests.unit.config.samples import compile_text, stack_text
+from tests.unit.inventory.host_fact import BARE, fact
 
 LINT = "# gpufleet lint FILE "
 LATIN = "# saved as Latin-1"
@@ -29,6 +30,8 @@ config:
 """
 #: Keys that only pools of existing clusters have.
 _OWN = {"gpu", "hosts", "nodeSelector", "os", "architecture", "hostDriver"}
+#: What the choice of the base says already.
+_SAME = {("cluster", "kind"), ("stack", "kind")}
 #: Keys that take the place of others.
 _INSTEAD = {"autoscale": "count", "nodeSelector": "hosts"}
 
@@ -40,10 +43,8 @@ def found(rule: Rule, text: str, folder: Path) -> set[str]:
     if rule.code[2] == "0":
         judged = compile_text(text)
     else:
-        example = yaml.safe_load(text)
-        facts = {key: value for key, value in example.items() if key.endswith(".json")}
-        if facts:
-            return _with_facts(sections(text), facts, folder)
+        if ".json:" in text:
+            return _with_facts(text, folder)
         if rule.code.startswith("GF81"):
             file = _write(folder / "Pulumi.x.yaml", stack_text(sections(text)))
             return _codes(_run("inventory", "-f", str(file), "--list")[1])
@@ -58,39 +59,53 @@ def compiled(text: str) -> Compiled:
 
 def sections(text: str) -> dict[str, Any]:
     """The sections of the stack that an example stands for."""
-    example = yaml.safe_load(text)
-    return _completed({k.removeprefix("gpufleet:"): v for k, v in example.items() if not k.endswith(".json")})
+    return samples.sections(*as_changes(text))
 
 
-def _completed(example: dict[str, Any]) -> dict[str, Any]:
-    """The sections of an example with what is left out in it taken from the smallest right stack."""
-    pools = example.get("pools", [])
+def as_changes(text: str) -> tuple[str, dict[str, Any]]:
+    """The base of `samples` that an example starts from, and what it changes there."""
+    example = {k.removeprefix("gpufleet:"): v for k, v in yaml.safe_load(text).items() if not k.endswith(".json")}
+    pools = example.pop("pools", [])
     own = "hosts" in example or any(_OWN & set(pool) for pool in pools)
     kind = example.get("cluster", {}).get("kind") or ("existing" if own else "aks")
     route = example.get("stack", {}).get("kind", "plugin")
-    data = copy.deepcopy(BASES[f"{kind if kind in ('aks', 'existing') else 'aks'}-{route}"])
-    [first] = data["pools"]
-    rows = []
-    for i, pool in enumerate(pools):
-        base = {k: v for k, v in first.items() if k not in {_INSTEAD.get(key) for key in pool}}
-        if "hosts" in base:
-            base["hosts"] = {f"n{i + 1}": {}}
-        rows.append({**base, **pool})
+    base = f"{kind}-{route}"
+    changes: dict[str, Any] = {}
     for section, value in example.items():
-        data[section] = {**data.get(section, {}), **value} if isinstance(value, dict) else value
-    return {**data, "pools": rows or data["pools"]}
+        parts = value.items() if isinstance(value, dict) and section != "acknowledge" else ()
+        changes |= {join_path((section, key)): part for key, part in parts if (section, key) not in _SAME}
+        changes |= {} if parts else {section: value}
+    [first] = samples.BASES[base]["pools"]
+    for i, pool in enumerate(pools):
+        instead = {_INSTEAD[key] for key in pool if key in _INSTEAD} - set(pool)
+        if i:
+            more = {"hosts": {f"n{i + 1}": {}}} if "hosts" in first else {}
+            changes[f"pools[{i}]"] = {k: v for k, v in {**first, **more}.items() if k not in instead} | pool
+        else:
+            changes |= {f"pools[0].{key}": value for key, value in pool.items() if first.get(key) != value}
+            changes |= {f"pools[0].{key}": samples.REMOVE for key in instead}
+    return base, changes
 
 
-def _with_facts(data: dict[str, Any], facts: dict[str, Any], folder: Path) -> set[str]:
-    file = _write(folder / "Pulumi.x.yaml", stack_text(data))
+def as_facts(text: str) -> dict[str, dict[str, Any]]:
+    """By host, what an example changes in the fact of `host_fact`: paths and values."""
+    example = yaml.safe_load(text)
+    bare = BARE if any(p.get("driver") == "operator" for p in example.get("gpufleet:pools", [])) else {}
+    changes: dict[str, dict[str, Any]] = {}
+    for name, facts in example.items():
+        if name.endswith(".json"):
+            own = changes[name.removesuffix(".json")] = {**bare}
+            for key, value in facts.items():
+                parts = value.items() if isinstance(value, dict) else ()
+                own |= {f"{key}.{part}": inside for part, inside in parts} or {key: value}
+    return changes
+
+
+def _with_facts(text: str, folder: Path) -> set[str]:
+    file = _write(folder / "Pulumi.x.yaml", stack_text(sections(text)))
     (folder / "facts").mkdir()
-    for name, changes in facts.items():
-        fact = copy.deepcopy(FACT)
-        for path, value in BARE.items() if data["pools"][0].get("driver") == "operator" else ():
-            put(fact, path, copy.deepcopy(value))
-        for key, value in changes.items():
-            fact[key] = {**fact[key], **value} if isinstance(value, dict) else value
-        _write(folder / "facts" / name, json.dumps(fact))
+    for host, changes in as_facts(text).items():
+        _write(folder / "facts" / f"{host}.json", json.dumps(fact(changes)))
     return _codes(_run("plan", "-f", str(file), "--facts", str(folder / "facts"))[0])
 
 
