@@ -25,7 +25,10 @@ Subject = TypeVar("Subject")
 
 
 class Group(NamedTuple):
-    """The codes of one hundred: their page in the documentation and the package whose import defines them."""
+    """The codes of one hundred: their page in the documentation and the package whose import defines them.
+
+    Without a package they stand in a table of the catalogue.
+    """
 
     page: str
     title: str
@@ -41,6 +44,7 @@ GROUPS = {
     "4": Group("pools", "Pools, autoscaler, teams", "gpufleet.rules"),
     "5": Group("lint-configuration", "Lint: configuration", "gpufleet.lint.rules"),
     "6": Group("lint-workloads", "Lint: workloads", "gpufleet.lint.rules"),
+    "7": Group("preflight", "Hosts: preflight and verify", ""),
     "8": Group("hosts", "Hosts: stack file, inventory, facts", "gpufleet.rules"),
     "9": Group("advice", "Advice", "gpufleet.rules"),
 }
@@ -146,6 +150,6 @@ def run_checks(scope: str, subject: object, known: Callable[[str], bool] = lambd
 
 def _load(package: str) -> None:
     """Imports the modules of a package of rules, in the order of its `SUBJECTS`."""
-    module = importlib.import_module(package)
+    module = importlib.import_module(package) if package else None
     for name in getattr(module, "SUBJECTS", ()):
         importlib.import_module(f"{package}.{name}")

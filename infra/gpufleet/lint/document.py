@@ -74,7 +74,7 @@ class Document:
         line: int | None = None,
         **details: object,
     ) -> Finding:
-        """A diagnostic at a place in this document; without an item, at the nearest value that exists."""
+        """A finding at a place in this document; without an item, at the nearest value that exists."""
         place = item if item is not None else nearest(self.root, path)
         at = line or place.key_line or place.line or None
         for here, there in self.places:

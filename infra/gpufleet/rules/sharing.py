@@ -50,7 +50,8 @@ GF307 = rule(
     title="A pod is promised {each} GiB and can have {most} GiB at most.",
     reason="A pod cannot have more memory than the device that it shares; under MPS it cannot have more than its "
     "part of it.",
-    remedy="Lower memoryPerPodGib{lower}, or take a GPU with more memory.",
+    remedy="Lower memoryPerPodGib, under MPS also replicas, or take a GPU with more memory.",
+    do="Lower memoryPerPodGib{lower}, or take a GPU with more memory.",
     source="PLUGIN (mps-control-daemon); gpus",
     wrong="""
         gpufleet:sharing: {half: {strategy: timeSlicing, replicas: 2, memoryPerPodGib: 15.5}}

@@ -36,7 +36,7 @@ class Loaded:
     complete: bool = True
 
     def place(self, found: Finding) -> Finding:
-        """Gives a diagnostic about the model its place in the file."""
+        """Gives a finding about the model its place in the file."""
         path = join_path(_in_file(split_path(found.path), self.positions))
         return self.source.locate(replace(found, path=path))
 
@@ -108,7 +108,7 @@ _RANGES = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": 
 
 
 def _explain(error: Any, top: type[BaseModel]) -> Finding:
-    """One pydantic error as a diagnostic."""
+    """One pydantic error as a finding."""
     kind, ctx = error["type"], dict(error.get("ctx") or {})
     path, _ = _walk(top, error["loc"])
     where, value = join_path(path), error["input"]
@@ -270,7 +270,7 @@ def validate(source: Source, read: list[Finding]) -> Loaded:
     """Checks the shape of all sections.
 
     Returns:
-        The model of what is right, and one diagnostic for each thing that is wrong. Diagnostics of `read` come first.
+        The model of what is right, and one finding for each thing that is wrong. Findings of `read` come first.
     """
     found = list(read)
     data = {k: copy.deepcopy(source.data[k]) for k in _SECTIONS_OF_MODEL if k in source.data}
