@@ -85,15 +85,23 @@ def rule(code: str, severity: Severity, *, right: str = "", fix: tuple[str, str]
     return made
 
 
+def look_up(code: str) -> Rule | None:
+    """The rule of a code, None where there is none."""
+    if code not in _rules and (group := GROUPS.get(code[2:3])) is not None:
+        _load(group.package)
+    return _rules.get(code)
+
+
 def find(code: str) -> Rule:
     """The rule of a code.
 
     Raises:
         KeyError: there is none (a bug of the caller).
     """
-    if code not in _rules and (group := GROUPS.get(code[2:3])) is not None:
-        _load(group.package)
-    return _rules[code]
+    found = look_up(code)
+    if found is None:
+        raise KeyError(code)
+    return found
 
 
 def rules() -> Mapping[str, Rule]:

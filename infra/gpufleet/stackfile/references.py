@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpufleet.findings.finding import Finding, Severity, finding
-from gpufleet.findings.registry import rules
+from gpufleet.findings.registry import look_up, rules
 from gpufleet.stackfile.source import SECRET_SECTIONS, SecretText, Source, join_path
 
 
@@ -135,15 +135,12 @@ def _secrets(data: Any) -> Iterator[Finding]:
 
 
 def _acknowledgements(given: Any) -> Iterator[Finding]:
-    if not given:
-        return
-    known = rules()
-    warnings = [code for code, r in known.items() if r.severity is Severity.WARNING]
     for code in given if isinstance(given, dict) else ():
         path = join_path(("acknowledge", code))
-        if code not in known:
-            yield finding(
-                "GF109", path, value=code, allowed=warnings, what="warning", because="Codes are listed in docs."
-            )
-        elif known[code].severity is not Severity.WARNING:
-            yield finding("GF111", path, value=code, because=f"{code} is of severity {known[code].severity.value}.")
+        rule = look_up(code) if isinstance(code, str) else None
+        if rule is None:
+            warnings = [code for code, r in rules().items() if r.severity is Severity.WARNING]
+            why = "`gpufleet explain` lists all codes."
+            yield finding("GF109", path, value=code, allowed=warnings, what="warning", because=why)
+        elif rule.severity is not Severity.WARNING:
+            yield finding("GF111", path, value=code, because=f"{code} is of severity {rule.severity.value}.")
