@@ -3,48 +3,87 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import gpufleet.places  # noqa: F401  makes the kinds of clusters and the methods known
 from gpufleet.advise.docs import BLOCKS, fill
 from gpufleet.catalog import gpu_models
-from gpufleet.findings.finding import codes
+from gpufleet.catalog.reading import rows
+from gpufleet.findings.explain import every_rule, sources
+from gpufleet.findings.registry import GROUPS
+from gpufleet.findings.rule import Rule, general
 from gpufleet.stackfile.schema import stack_schema
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = {
-    "0": "Reading the stack file",
-    "1": "Shape of the stack file",
-    "2": "Driver owner and hardware",
-    "3": "Sharing",
-    "4": "Pools, autoscaler, teams",
-    "5": "Lint: configuration",
-    "6": "Lint: workloads",
-    "7": "Hosts",
-    "8": "Hosts: stack file, inventory, facts",
-    "9": "Advice",
-}
+RULES = ROOT / "docs" / "rules"
+_CODE = re.compile(r"(`[^`]*`)")
 
 
-def diagnostics_page() -> str:
-    """Markdown: one section per hundred, one row per code."""
-    lines = [
-        "# Diagnostics",
-        "",
-        "Generated from the code tables; do not edit. Errors stop everything. A warning can be acknowledged in the",
-        'stack file by its code and a reason (`gpufleet:acknowledge: {GF420: "a dev pool, four nodes at most"}`).',
+def _markdown(template: str) -> str:
+    """A text with placeholders: in italics, and inside code as `<value>`."""
+    parts = [
+        general(part) if part.startswith("`") else re.sub(r"&lt;(\w+)>", r"*\1*", general(part).replace("<", "&lt;"))
+        for part in _CODE.split(template)
     ]
-    for digit, title in PARTS.items():
-        rows = [c for c in codes().values() if c.id[2] == digit]
-        if not rows:
-            continue
-        lines += ["", f"## {title}", "", "| code | severity | says | why | do |", "| --- | --- | --- | --- | --- |"]
-        for c in sorted(rows, key=lambda c: c.id):
-            cells = (c.id, c.severity.value, c.title, c.reason, c.remedy)
-            texts = (" ".join(t.replace("{{", "{").replace("}}", "}").replace("|", "\\|").split()) for t in cells)
-            lines.append("| " + " | ".join(texts) + " |")
-    return "\n".join(lines) + "\n"
+    return "".join(parts)
+
+
+def _source(rule: Rule) -> str:
+    return "; ".join(f"[{name}]({text})" if text.startswith("https:") else name for name, text in sources(rule))
+
+
+def _section(rule: Rule) -> list[str]:
+    """One rule: what it says, why, what to do, where that is known from, and its examples."""
+    lines = ["", f"## {rule.code}", "", f"{rule.severity.value.capitalize()}: **{_markdown(rule.title)}**", ""]
+    lines += [f"- Why: {_markdown(rule.reason)}", f"- Do: {_markdown(rule.remedy)}", f"- Source: {_source(rule)}"]
+    for name, example in (("Wrong", rule.wrong), ("Right", rule.right)):
+        if example:
+            lines += ["", f"{name}:", "", *(f"    {line}".rstrip() for line in example.splitlines())]
+    return lines
+
+
+def rule_pages() -> dict[Path, str]:
+    """One page per group of rules, and a page that lists the groups and the sources."""
+    pages, table = {}, []
+    for digit, group in GROUPS.items():
+        mine = [rule for rule in every_rule().values() if rule.code[2] == digit]
+        head = [f"# {group.title}", "", "Generated from the rules; do not edit. [All groups](README.md)"]
+        body = [line for rule in mine for line in _section(rule)]
+        pages[RULES / f"{group.page}.md"] = "\n".join([*head, *body]) + "\n"
+        table.append(f"| {mine[0].code} to {mine[-1].code} | [{group.title}]({group.page}.md) | {len(mine)} |")
+    used = {name.split(" ")[0].split("(")[0] for rule in every_rule().values() for name, _ in sources(rule)}
+    meanings = [f"| {row['id']} | {row['source']} |" for row in rows("sources", "sources") if row["id"] in used]
+    pages[RULES / "README.md"] = INDEX.format(groups="\n".join(table), sources="\n".join(meanings))
+    return pages
+
+
+INDEX = """# Rules
+
+Generated from the rules; do not edit. `gpufleet explain GF307` prints one of them.
+
+Every finding has a code, which never changes its meaning. An error stops everything before any change. A note
+informs. A warning can be accepted in the stack file, by its code and a reason that a reviewer can judge:
+
+    gpufleet:acknowledge: {{GF420: "a dev pool, four nodes at most"}}
+
+Words in *italics* stand for what a finding names. Examples show only the keys that matter; the rest of the stack is
+right.
+
+| codes | group | rules |
+| --- | --- | --- |
+{groups}
+
+## Short names of sources
+
+| name | source |
+| --- | --- |
+{sources}
+
+Other names are public threads (`owner/repository#number`), tables of the [catalogue](../catalogue.md), and files of
+this repository.
+"""
 
 
 def mig_tables() -> str:
@@ -74,7 +113,7 @@ def outputs() -> dict[Path, str]:
     """File -> text that it should hold."""
     return {
         ROOT / "stacks" / "schema.json": json.dumps(stack_schema(), indent=2) + "\n",
-        ROOT / "docs" / "diagnostics.md": diagnostics_page(),
+        **rule_pages(),
         **_pages(),
     }
 
@@ -85,6 +124,7 @@ def main() -> int:
     for path in stale:
         print(f"{'stale' if '--check' in sys.argv else 'written'}: {path.relative_to(ROOT)}")
         if "--check" not in sys.argv:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(outputs()[path], encoding="utf-8")
     return 1 if stale and "--check" in sys.argv else 0
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpufleet.findings.finding import Finding, Severity, acknowledge, errors
+from gpufleet.findings.acknowledge import acknowledge
+from gpufleet.findings.finding import Finding, Severity, errors
 from gpufleet.fleet.model import Fleet
 from gpufleet.fleet.resolve import resolve
 from gpufleet.plan.compile import compile_plan

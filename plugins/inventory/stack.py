@@ -112,7 +112,7 @@ class InventoryModule(BaseInventoryPlugin):
 
 def _planned(file: Path, warn: Callable[[str], None]) -> Any:
     """The inventory of a stack file. Raises AnsibleParserError with the diagnostics that `gpufleet plan` prints."""
-    load, told = _product("gpufleet.inventory.load"), _product("gpufleet.findings.finding")
+    load, told = _product("gpufleet.inventory.load"), _product("gpufleet.findings.render")
     root = _product("gpufleet.cli.stack_option").project_root(file.parent)
     shown = str(file.relative_to(root) if file.is_relative_to(root) else file)
     try:

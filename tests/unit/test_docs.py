@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 from gpufleet.catalog import cuda_min_driver, known_bad_drivers, reading
-from gpufleet.findings.finding import codes
+from gpufleet.findings.registry import rules
 
 from tests.unit.config.samples import compile_base, told
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
 )
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
 
@@ -37,7 +37,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_codes_exist(page: Path) -> None:
-    known = {*codes(), *(row["code"] for row in reading.rows("host_findings", "findings"))}
+    known = {*rules(), *(row["code"] for row in reading.rows("host_findings", "findings"))}
     said = re.sub(r"GF\d{3} to GF\d{3}", "", text(page))  # a range ends where there is room left
     assert set(re.findall(r"\bGF\d{3}\b", said)) - known == set()
 

@@ -16,7 +16,7 @@ MOST_TRAINING_PODS = 2
 
 @dataclass(frozen=True)
 class Objection:
-    """A code of ``codes.yaml`` and what fills its texts."""
+    """The code of a rule (rules/advice.py) and what fills its texts."""
 
     code: str
     details: dict[str, str] = field(default_factory=dict)

@@ -9,7 +9,8 @@ from typing import Any
 
 from gpufleet.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE
 from gpufleet.cli.stack_option import add_stack_options, compile_option, project_root, stack_file
-from gpufleet.findings.finding import closest_match, summary, text
+from gpufleet.findings.finding import closest_match
+from gpufleet.findings.render import summary, text
 from gpufleet.inventory.load import inventory_of, inventory_rules, warnings
 from gpufleet.inventory.show import as_json, graph, listing
 

@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpufleet.findings.finding import Finding, Severity, finding, summary
-from gpufleet.findings.finding import text as as_text
+from gpufleet.findings.finding import Finding, Severity, finding
+from gpufleet.findings.render import summary
+from gpufleet.findings.render import text as as_text
 
 if TYPE_CHECKING:
     from gpufleet.lint.stack import PoolNode
@@ -89,7 +90,7 @@ def _files(paths: list[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
                 before = data[: error.start]
                 line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
                 why = f"byte {column} of line {line} is not UTF-8"
-                unread.append(replace(finding("GF500", "", why=why), file=name, line=line))
+                unread.append(replace(finding("GF500", "", fault=why), file=name, line=line))
     return files, unread
 
 

@@ -16,6 +16,7 @@ COMMANDS = {
     "status": ("gpufleet.cli.status", "declared against observed, per node"),
     "schema": ("gpufleet.cli.schema", "the JSON Schema of stack files"),
     "catalog": ("gpufleet.cli.catalog", "the tables behind the plan"),
+    "explain": ("gpufleet.cli.explain", "what a finding means, with a wrong and a right example"),
     "predict": ("gpufleet.cli.predict", "what the device plugin does with a configuration"),
     "lint": ("gpufleet.cli.lint", "what your YAML will really do"),
     "advise": ("gpufleet.cli.advise", "which sharing method, how many replicas, at what cost"),

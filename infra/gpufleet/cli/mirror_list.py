@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     """Prints the list; with errors in the stack file only those, and 1."""
     compiled = compile_option(args)
     if compiled.stack is None or compiled.plan is None:
-        from gpufleet.findings.finding import summary, text
+        from gpufleet.findings.render import summary, text
 
         print("\n\n".join([*map(text, compiled.found), summary(compiled.found)]), file=sys.stderr)
         return EXIT_ERRORS

@@ -9,7 +9,8 @@ import pulumi
 
 from gpufleet.compiled import Compiled, compile_engine
 from gpufleet.deploy.teams import Team
-from gpufleet.findings.finding import Finding, Severity, errors, summary, text
+from gpufleet.findings.finding import Finding, Severity, errors
+from gpufleet.findings.render import summary, text
 from gpufleet.internal_error import internal_error
 from gpufleet.places.base import Made
 from gpufleet.plan.model import Plan

@@ -1,29 +1,19 @@
-"""Diagnostics: everything gpufleet says about an input, collected and reported together.
+"""What gpufleet says about an input: findings, collected and reported together.
 
-A code is `GF` and three digits, stable for ever; its fixed texts (title, reason, remedy, severity) are rows of
-`codes.yaml` tables, from which docs/diagnostics.md is generated. A call site adds what it knows: path, value,
-what is allowed, details.
+A code is `GF` and three digits, stable for ever. What a code means stands in its rule (`rule.py`); a finding is a rule
+at one place of the input.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from functools import cache
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from gpufleet.findings.credentials import redacted
 
-#: Packages that bring a `codes.yaml`; each owns a range of numbers.
-CODE_TABLES = ("findings", "deploy", "lint", "inventory", "advise")
-
-_PACKAGE = Path(__file__).resolve().parents[1]
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 SHOWN_CHARS = 120
 
 
@@ -33,17 +23,6 @@ class Severity(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
-
-
-@dataclass(frozen=True)
-class Code:
-    """The fixed part of a diagnostic: one row of a code table."""
-
-    id: str
-    severity: Severity
-    title: str
-    reason: str
-    remedy: str
 
 
 @dataclass(frozen=True)
@@ -72,25 +51,16 @@ class Finding:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items() if v not in (None, ())}
 
 
-@cache
-def codes() -> Mapping[str, Code]:
-    """All known codes by id.
+def finding(code: str, path: str, **details: Any) -> Finding:
+    """A finding for callers that know the code only; the arguments are those of `Rule.at`."""
+    from gpufleet.findings.registry import find  # rules are loaded when there is something to say
 
-    Raises:
-        ValueError: two tables claim one code.
-    """
-    table: dict[str, Code] = {}
-    for package in CODE_TABLES:
-        path = _PACKAGE / package / "codes.yaml"
-        if not path.is_file():
-            continue
-        for code, row in yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER).items():
-            if code in table:
-                raise ValueError(f"code {code} stands in two tables")
-            table[code] = Code(
-                code, Severity(row["severity"]), row["title"], row["reason"].strip(), row["remedy"].strip()
-            )
-    return table
+    return find(code).at(path, **details)
+
+
+def errors(found: Iterable[Finding]) -> list[Finding]:
+    """Only the errors, order kept."""
+    return [d for d in found if d.severity is Severity.ERROR]
 
 
 def show(value: object) -> str:
@@ -121,78 +91,3 @@ def closest_match(value: object, allowed: Iterable[str]) -> str | None:
     longer = [word for word in by_plain if word.startswith(given)] if len(given) >= _BEGINNING else []
     found = difflib.get_close_matches(given, longer, n=1, cutoff=0) or difflib.get_close_matches(given, by_plain, n=1)
     return by_plain[found[0]] if found else None
-
-
-_UNSET = object()
-
-
-def finding(
-    code: str,
-    path: str,
-    *,
-    value: object = _UNSET,
-    allowed: Iterable[str] = (),
-    **details: object,
-) -> Finding:
-    """A diagnostic of a known code; `details` fill the placeholders of its texts.
-
-    Raises:
-        KeyError: unknown code or a placeholder without a detail (a bug of the caller).
-    """
-    row = codes()[code]
-    options = tuple(str(a) for a in allowed)
-    shown = None if value is _UNSET else show(value)
-    fill = {"value": shown, "path": path, **{k: v if isinstance(v, str) else show(v) for k, v in details.items()}}
-    return Finding(
-        code=code,
-        severity=row.severity,
-        path=path,
-        message=row.title.format(**fill),
-        reason=row.reason.format(**fill),
-        remedy=row.remedy.format(**fill),
-        value=shown,
-        allowed=options,
-        closest=closest_match(value, options) if value not in (_UNSET, None) and options else None,
-    )
-
-
-def acknowledge(found: Iterable[Finding], acknowledged: Mapping[str, str]) -> list[Finding]:
-    """Marks warnings whose code the stack file acknowledges with a reason; errors and notes stay as they are."""
-    return [
-        replace(d, acknowledged=acknowledged[d.code])
-        if d.severity is Severity.WARNING and d.code in acknowledged
-        else d
-        for d in found
-    ]
-
-
-def errors(found: Iterable[Finding]) -> list[Finding]:
-    """Only the errors, order kept."""
-    return [d for d in found if d.severity is Severity.ERROR]
-
-
-def text(d: Finding) -> str:
-    """Readable form: one head line, then indented value, allowed, reason, remedy."""
-    where = d.path or "(stack file)"
-    if d.file:
-        where += f"  {d.file}" + (f":{d.line}" if d.line else "")
-    lines = [f"{d.severity.value} {d.code} {where}", f"    {d.message}"]
-    if d.value is not None:
-        lines.append(f"    found:   {d.value}")
-    if d.allowed:
-        lines.append("    allowed: " + ", ".join(d.allowed))
-    if d.closest and d.closest != d.value:
-        lines.append(f"    closest: {d.closest}")
-    lines += [f"    why:     {d.reason}", f"    do:      {d.remedy}"]
-    if d.acknowledged:
-        lines.append(f"    acknowledged: {d.acknowledged}")
-    return "\n".join(lines)
-
-
-def summary(found: Iterable[Finding]) -> str:
-    """`2 errors, 1 warning` or `no errors or warnings`."""
-    counts = dict.fromkeys(Severity, 0)
-    for d in found:
-        counts[d.severity] += 1
-    parts = [f"{n} {s.value}{'s' if n != 1 else ''}" for s, n in counts.items() if n]
-    return ", ".join(parts) if parts else "no errors or warnings"

@@ -41,7 +41,7 @@ def resolve(stack: Stack) -> Fleet:
     profiles: dict[str, Profile] = {}
     first = tuple(_alone(i, pool, stack, place, profiles) for i, pool in enumerate(stack.pools))
     release = _release(stack, place, first) if isinstance(stack.stack, OperatorRoute) else None
-    return Fleet(stack, place, tuple(_together(pool, place, release) for pool in first), release)
+    return Fleet(stack, place, tuple(_together(pool, release) for pool in first), release)
 
 
 def _alone(index: int, spec: Pool, stack: Stack, place: Place[Any, Any], profiles: dict[str, Profile]) -> FleetPool:
@@ -53,6 +53,8 @@ def _alone(index: int, spec: Pool, stack: Stack, place: Place[Any, Any], profile
     return FleetPool(
         index=index,
         spec=spec,
+        place=place,
+        release=None,
         hardware=hardware,
         driver=known_driver(spec, place, hardware),
         served=served,
@@ -84,19 +86,20 @@ def _release(stack: Stack, place: Place[Any, Any], pools: tuple[FleetPool, ...])
     )
 
 
-def _together(pool: FleetPool, place: Place[Any, Any], release: Release | None) -> FleetPool:
+def _together(pool: FleetPool, release: Release | None) -> FleetPool:
     """The rest, which needs to know of the other pools: labels, offer, autoscaling."""
     derived = _derived(pool, release)
-    own = place.labels(pool.spec)
+    own = pool.place.labels(pool.spec)
     put = derived if pool.nodes.labelled else {}
     mig_env = release.mig_strategy if release else None
     offer = predict_node(pool.hardware, pool.method, pool.profile, pool.layout, mig_env, release is not None)
     shown = {**own, **offer.labels, **put}
     if MIG_CONFIG_LABEL in put:
         shown[MIG_CONFIG_LABEL + ".state"] = "success"
-    scale = place.autoscale(pool.spec)
+    scale = pool.place.autoscale(pool.spec)
     return replace(
         pool,
+        release=release,
         derived=derived,
         labels=dict(sorted({**own, **put}.items())),
         offer=replace(offer, labels=dict(sorted(shown.items()))),

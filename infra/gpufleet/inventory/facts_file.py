@@ -71,4 +71,4 @@ def _fact(host: str, content: Any, path: Path, found: list[Finding]) -> HostFact
 
 
 def _wrong(place: str, why: str, path: Path) -> Finding:
-    return replace(finding("GF820", place, why=why), file=str(path))
+    return replace(finding("GF820", place, fault=why), file=str(path))

@@ -115,18 +115,19 @@ def _found(
     config: ConfigText, code: str, path: str, line: int | None, closest: str | None, **details: object
 ) -> Finding:
     whole = ".".join(p for p in (config.where, path) if p)
-    made = finding(code, whole, **details)  # type: ignore[arg-type]
+    made = finding(code, whole, **details)
     return replace(made, file=config.document.file, line=config.line(line), closest=closest or made.closest)
 
 
 def _fault(config: ConfigText, fault: Fault) -> Finding:
     return _found(
-        config, _FAULT_CODES[fault.stage], fault.path, fault.line, fault.closest, value=fault.value, why=fault.reason
+        config, _FAULT_CODES[fault.stage], fault.path, fault.line, fault.closest, value=fault.value, fault=fault.reason
     )
 
 
 def _no_effect(config: ConfigText, part: NoEffect) -> Finding:
     key = part.path.rsplit(".", 1)[-1]
+    reason = {"fault" if part.kind is Kind.OVERRIDDEN else "because": part.reason}
     return _found(
         config,
         _NO_EFFECT_CODES[part.kind],
@@ -135,8 +136,8 @@ def _no_effect(config: ConfigText, part: NoEffect) -> Finding:
         part.closest,
         value=part.value,
         key=key,
-        why=part.reason,
         meant=part.closest or "its place",
+        **reason,
     )
 
 
@@ -182,11 +183,11 @@ def _sense(config: ConfigText, answer: Prediction, node: NodeLayout) -> Iterator
     if not answer.accepted:
         return
     if answer.labels_lost:
-        yield _found(config, "GF524", "sharing.mps", _line_of(config, "sharing", "mps"), None, why=answer.reason)
+        yield _found(config, "GF524", "sharing.mps", _line_of(config, "sharing", "mps"), None, because=answer.reason)
     elif answer.labels is None:
         limit = mps_client_limit(node)
         line = _line_of(config, "sharing", "mps")
-        yield _found(config, "GF525", "sharing.mps", line, None, why=answer.reason, limit=str(limit))
+        yield _found(config, "GF525", "sharing.mps", line, None, fault=answer.reason, limit=str(limit))
     for method in ("timeSlicing", "mps"):
         rows = _at(config, "sharing", method, "resources")
         for i, row in enumerate(rows.value if rows is not None and isinstance(rows.value, list) else ()):
@@ -200,7 +201,7 @@ def _sense(config: ConfigText, answer: Prediction, node: NodeLayout) -> Iterator
     if answer.strategy == "time-slicing" and answer.fail_gt1 is None:
         reason = "failRequestsGreaterThanOne is not set, and its default under time-slicing is false."
         line = _line_of(config, "sharing", "timeSlicing")
-        yield _found(config, "GF527", "sharing.timeSlicing", line, None, why=reason)
+        yield _found(config, "GF527", "sharing.timeSlicing", line, None, because=reason)
 
 
 def _at(config: ConfigText, *path: str) -> Item | None:

@@ -36,7 +36,7 @@ def check_driver(checked: Checked, driver: KnownDriver | None) -> Iterator[Findi
                 checked.config.where,
                 value=driver.low,
                 when=row.when,
-                why=row.reason,
+                because=row.reason,
                 source=row.source,
                 fixed=fixed,
             )
@@ -76,14 +76,14 @@ def _container(
         remedy = f"Use {what}or an image built for a CUDA version that {driver.words} supports."
         why = f"{said} {supports}; the container does not start."
         code = "GF615" if driver.certain else "GF617"
-        yield document.found(code, path, item, value=needs.version, why=why, remedy_text=remedy)
+        yield document.found(code, path, item, value=needs.version, because=why, remedy_text=remedy)
     elif verdict is Fit.MINOR:
         yield document.found("GF616", path, item, value=needs.version, driver=driver.words, full=full)
     elif verdict is Fit.FORWARD:
         model = gpu_model(node.product) if node is not None else None
         known = f"{model.id} is one." if model and forward_compatible(model) else "Whether this is one is not known."
         why = f"{said} {supports}. {known}"
-        yield document.found("GF622", path, item, value=needs.version, why=why, full=full or floor)
+        yield document.found("GF622", path, item, value=needs.version, because=why, full=full or floor)
 
 
 def _capability(node: NodeLayout | None) -> str | None:

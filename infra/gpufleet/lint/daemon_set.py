@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from gpufleet.catalog import component
 from gpufleet.device_plugin.options import options
@@ -83,9 +84,8 @@ def _configuration(document: Document, plugin: Container, run: Gathered) -> Iter
     if inside is not None:
         yield from _key(document, inside, file, item, path, run)
     elif not any(file == p or file.startswith(p + "/") for p in other_mounts(plugin) if p):
-        why = "The plugin exits when the file that CONFIG_FILE or --config-file names does not exist."
         allowed = [_expected(m, run) for m in mounts]
-        yield document.found("GF542", path, item, value=file, why=why, allowed=allowed)
+        yield document.found("GF542", path, item, value=file, allowed=allowed)
 
 
 def _from_env(document: Document, plugin: Container, run: Gathered) -> Iterator[Finding]:
@@ -112,8 +112,8 @@ def _sub_path(document: Document, mount: Mount, run: Gathered) -> Iterator[Findi
     if keys is not None and mount.sub_path not in keys:
         why = "The kubelet mounts an empty directory in its place."
         path, item = (*mount.path, "subPath"), get(mount.item, "subPath")
-        allowed = list(keys)
-        yield document.found("GF532", path, item, value=mount.sub_path, name=mount.config_map, why=why, allowed=allowed)
+        names: dict[str, Any] = {"value": mount.sub_path, "name": mount.config_map, "allowed": list(keys)}
+        yield document.found("GF532", path, item, because=why, **names)
 
 
 def _volume_path(document: Document, mount: Mount) -> tuple[str | int, ...]:
@@ -147,11 +147,11 @@ def _key(
     if not mount.sub_path and not wanted:
         why = "CONFIG_FILE names the directory of the mount, not a file in it; the plugin exits."
         allowed = [f"{mount.mount_path}/{k}" for k in keys or ()]
-        yield document.found("GF542", path, item, value=file, why=why, allowed=allowed)
+        yield document.found("GF542", path, item, value=file, because=why, allowed=allowed)
         return
     if keys is not None and wanted not in keys and not mount.sub_path:
         why = "The plugin exits when the file that CONFIG_FILE names does not exist."
-        yield document.found("GF532", path, item, value=wanted, name=mount.config_map, why=why, allowed=list(keys))
+        yield document.found("GF532", path, item, value=wanted, name=mount.config_map, because=why, allowed=list(keys))
     known = run.named(mount.config_map)
     for key in mount.items.values():
         if known is not None and key not in known.keys:
@@ -163,7 +163,7 @@ def _key(
                 mount.volume,
                 value=key,
                 name=mount.config_map,
-                why=why,
+                because=why,
                 allowed=list(known.keys),
             )
 
@@ -172,8 +172,7 @@ def _rolls(document: Document, mount: Mount) -> Iterator[Finding]:
     """NV-12: an edited ConfigMap reaches the plugin only when its pod restarts."""
     hashed = any("checksum" in key or "hash" in key for key in template_annotations(document))
     if not hashed and not _HASHED.search(mount.config_map):
-        why = "The plugin reads its file at start; nothing watches it, and the change strikes at some later restart."
-        yield document.found("GF547", _volume_path(document, mount), mount.volume, value=mount.config_map, why=why)
+        yield document.found("GF547", _volume_path(document, mount), mount.volume, value=mount.config_map)
 
 
 def _version(document: Document, plugin: Container) -> Iterator[Finding]:
@@ -213,8 +212,7 @@ def _mps(document: Document, plugin: Container, run: Gathered, checked: list[Che
     if not maps or "mps" in run.programs:
         return
     if any(c.config.document.name in maps and c.prediction.strategy == "mps" for c in checked):
-        why = "The manifest runs the plugin alone; it advertises the replicas and waits for the daemon."
-        yield document.found("GF544", plugin.path, plugin.item, why=why)
+        yield document.found("GF544", plugin.path, plugin.item)
 
 
 def _discovery(document: Document, container: Container, checked: list[Checked]) -> Iterator[Finding]:

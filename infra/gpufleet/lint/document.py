@@ -74,14 +74,14 @@ class Document:
         line: int | None = None,
         **details: object,
     ) -> Finding:
-        """A diagnostic at a place in this document; without an item, at the nearest value that exists."""
+        """A finding at a place in this document; without an item, at the nearest value that exists."""
         place = item if item is not None else nearest(self.root, path)
         at = line or place.key_line or place.line or None
         for here, there in self.places:
             if tuple(path[: len(here)]) == here:
                 path = (*there, *path[len(here) :])
                 break
-        made = finding(code, join_path((*self.prefix, *path)), **details)  # type: ignore[arg-type]
+        made = finding(code, join_path((*self.prefix, *path)), **details)
         return replace(made, file=self.file, line=at, closest=closest or made.closest)
 
 
@@ -169,7 +169,7 @@ def parse(file: str, text: str) -> tuple[list[Document], list[Finding]]:
             template = "{{" in part
             if template and any(told.code == "GF503" for told in found):
                 continue  # said once of a file
-            made = finding("GF503", "") if template else finding("GF501", "", why=str(error))
+            made = finding("GF503", "") if template else finding("GF501", "", fault=str(error))
             found.append(replace(made, file=file, line=error.line or lines + 1))
             continue
         if root is not None:

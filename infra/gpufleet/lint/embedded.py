@@ -88,7 +88,7 @@ def _all_values(document: Document, places: Iterable[tuple[PathParts, PathParts]
                 if holder is not None and isinstance(holder.value, str) and "{{" in holder.value:
                     found.append(replace(finding("GF503", ""), file=document.file, line=line))
                 else:
-                    found.append(document.found("GF501", path, line=line, why=str(error)))
+                    found.append(document.found("GF501", path, line=line, fault=str(error)))
     return Embedded(tuple(documents), tuple(found))
 
 

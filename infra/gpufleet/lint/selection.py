@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from gpufleet.catalog import gpu_model
 from gpufleet.device_plugin.yaml11 import Item, YamlError, read
@@ -47,7 +48,7 @@ def _key_set(keys: KeySet) -> Iterator[Finding]:
             why = "The API server takes only text in a ConfigMap."
             if keys.document.kind is not Kind.CONFIG_MAP:
                 why = "The chart puts it into a ConfigMap, which takes only text."
-            yield keys.document.found("GF539", (*keys.path, key), item, key=key, why=why)
+            yield keys.document.found("GF539", (*keys.path, key), item, key=key, because=why)
     holder = get(keys.document.root, *keys.path)
     for key, old in holder.lost if holder is not None else ():
         yield keys.document.found("GF504", (*keys.path, key), old, value=key)
@@ -124,9 +125,8 @@ def _default(reader: Reader, default: Item, keys: KeySet) -> Iterator[Finding]:
     if "\n" in default.value or _is_configuration(default.value):
         why = "The default is the name of a key, not the text of a configuration. " + why
     found = keys.name or ".".join(str(p) for p in keys.path)
-    yield reader.document.found(
-        "GF532", (*reader.path, "default"), default, value=default.value, name=found, why=why, allowed=list(keys.keys)
-    )
+    names: dict[str, Any] = {"value": default.value, "name": found, "allowed": list(keys.keys)}
+    yield reader.document.found("GF532", (*reader.path, "default"), default, because=why, **names)
 
 
 def _is_configuration(text: str) -> bool:
@@ -139,14 +139,12 @@ def _is_configuration(text: str) -> bool:
 
 def _missing(reader: Reader, item: Item | None, path: tuple[str | int, ...], run: Gathered) -> Iterator[Finding]:
     names = run.config_maps
-    why = "The pods that mount it stay in ContainerCreating."
     near = closest_match(reader.config_map, names)
     yield reader.document.found(
         "GF530",
         path,
         item,
         value=reader.config_map,
-        why=why,
         allowed=names if len(names) <= _MANY else (),
         closest=near or (names[0] if len(names) == 1 else None),
     )
@@ -179,4 +177,4 @@ def _label(document: Document, place: tuple[str, ...], run: Gathered) -> Iterato
         if document.kind is not Kind.NODE:
             why = "On a node with this label the plugin does not start, so no such node offers GPUs."
         path = (*place, LABEL)
-        yield document.found("GF532", path, label, value=label.value, name=name, why=why, allowed=known)
+        yield document.found("GF532", path, label, value=label.value, name=name, because=why, allowed=known)

@@ -80,13 +80,13 @@ def _spread(document: Document) -> Iterator[Finding]:
     required = entries(spec, "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     for term in required:
         if text_at(term, "topologyKey") == _HOST:
-            yield document.found("GF613", (*path, "affinity", "podAntiAffinity"), term, why=why)
+            yield document.found("GF613", (*path, "affinity", "podAntiAffinity"), term, because=why)
     constraints = entries(spec, "topologySpreadConstraints")
     for i, constraint in enumerate(constraints):
         hard = text_at(constraint, "whenUnsatisfiable") in ("", "DoNotSchedule")
         if text_at(constraint, "topologyKey") == _HOST and hard:
             reason = "When one node is full or gone, further pods stay Pending although other shares are free."
-            yield document.found("GF613", (*path, "topologySpreadConstraints", i), constraint, why=reason)
+            yield document.found("GF613", (*path, "topologySpreadConstraints", i), constraint, because=reason)
     preferred = entries(spec, "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
     if not required and not constraints and not preferred:
         yield document.found("GF614", path, spec)
@@ -139,5 +139,5 @@ def check_reservations(documents: list[Document], offers: Offers) -> Iterator[Fi
         )
         for one in mine:
             each = f"{1 / len(together):.2f}"
-            value = f"{total:.2f} of 1.00"
-            yield one.document.found("GF618", one.container.path, one.container.item, value=value, why=why, each=each)
+            details: dict[str, Any] = {"value": f"{total:.2f} of 1.00", "because": why, "each": each}
+            yield one.document.found("GF618", one.container.path, one.container.item, **details)

@@ -52,7 +52,7 @@ def _refused(
         value = _value_of(document, fault.path)
         path = (*prefix, *value.split(".")) if value else prefix
         yield document.found(
-            "GF511", path, value=fault.value, why=fault.reason, allowed=_allowed(fault.path), closest=fault.closest
+            "GF511", path, value=fault.value, fault=fault.reason, allowed=_allowed(fault.path), closest=fault.closest
         )
 
 
@@ -84,7 +84,7 @@ def _no_op(document: Document) -> Iterator[Finding]:
         path = tuple(dotted.split("."))
         item = get(document.root, *path)
         if item is not None:
-            yield document.found("GF551", path, item, key=dotted, why=f"{why}.")
+            yield document.found("GF551", path, item, key=dotted, because=f"{why}.")
 
 
 def _rendered_null(root: Item | None, where: tuple[str, ...], item: Item | None) -> bool:

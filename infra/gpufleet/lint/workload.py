@@ -107,7 +107,7 @@ def _container(
             why = "The API server refuses fractions of extended resources."
             if item.value is None:
                 why = "The API server takes null for 0: the container gets no GPU."
-            yield document.found("GF604", path, item, key=resource, value=item.text or "nothing", why=why)
+            yield document.found("GF604", path, item, key=resource, value=item.text or "nothing", because=why)
         if resource in HAMI:
             continue
         wanted = pairs(container.item, "resources", "requests").get(resource)
@@ -202,9 +202,8 @@ def check_taints(document: Document, taints: Sequence[Taint]) -> Iterator[Findin
     for taint in taints:
         if taint.effect == "PreferNoSchedule" or taint.key in asked or _tolerated(spec, taint):
             continue
-        why = "Nothing in the pod tolerates it, and no requested resource has its key as its name."
         value = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-        yield document.found("GF620", (*path, "tolerations"), value=value, why=why, key=taint.key, effect=taint.effect)
+        yield document.found("GF620", (*path, "tolerations"), value=value, key=taint.key, effect=taint.effect)
 
 
 def _tolerated(spec: Item | None, taint: Taint) -> bool:

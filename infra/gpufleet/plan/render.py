@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gpufleet.findings.finding import Finding, Severity, summary, text
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.render import summary, text
 from gpufleet.plan.model import Plan, PoolPlan
 
 OWNERS = {

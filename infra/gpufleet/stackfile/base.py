@@ -19,8 +19,8 @@ class Model(BaseModel):
 
 
 def refuse(code: str, why: str, hint: str = "", **context: Any) -> PydanticCustomError:
-    """An error of a validator that becomes the diagnostic `code`."""
-    return PydanticCustomError(code, "{why}", {"why": why, "hint": hint, **context})
+    """An error of a validator that becomes a finding of the rule `code`."""
+    return PydanticCustomError(code, "{because}", {"because": why, "hint": hint, **context})
 
 
 def matches(pattern: str, why: str, hint: str) -> AfterValidator:

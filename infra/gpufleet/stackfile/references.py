@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gpufleet.findings.finding import Finding, Severity, codes, finding
+from gpufleet.findings.finding import Finding, Severity, finding
+from gpufleet.findings.registry import look_up, rules
 from gpufleet.stackfile.source import SECRET_SECTIONS, SecretText, Source, join_path
 
 
@@ -35,7 +36,7 @@ def check_references(source: Source) -> list[Finding]:
     found: list[Finding] = []
 
     for path, name in _repeated((f"pools[{i}].name", p.get("name")) for i, p in pools):
-        found.append(finding("GF108", path, value=name, why="Pools are told apart by their names."))
+        found.append(finding("GF108", path, value=name, because="Pools are told apart by their names."))
     hosts = [
         (join_path(("pools", i, "hosts", h)), h)
         for i, p in pools
@@ -43,7 +44,7 @@ def check_references(source: Source) -> list[Finding]:
         for h in p["hosts"]
     ]
     for path, name in _repeated(hosts):
-        found.append(finding("GF108", path, value=name, why="A node belongs to one pool."))
+        found.append(finding("GF108", path, value=name, because="A node belongs to one pool."))
     addresses = [
         (join_path(("pools", i, "hosts", h, "address")), v.get("address"))
         for i, p in pools
@@ -52,18 +53,18 @@ def check_references(source: Source) -> list[Finding]:
         if isinstance(v, dict)
     ]
     for path, name in _repeated(addresses):
-        found.append(finding("GF108", path, value=name, why="Two hosts cannot have one address."))
+        found.append(finding("GF108", path, value=name, because="Two hosts cannot have one address."))
     for i, pool in pools:
         zones = pool.get("zones")
         for path, name in _repeated(_entries(f"pools[{i}].zones", zones)):
-            found.append(finding("GF108", path, value=name, why="A zone is named once."))
+            found.append(finding("GF108", path, value=name, because="A zone is named once."))
     images = stack.get("images") if isinstance(stack := data.get("stack"), dict) else None
     secrets = images.get("pullSecrets") if isinstance(images, dict) else None
     for path, name in _repeated(_entries("stack.images.pullSecrets", secrets)):
-        found.append(finding("GF108", path, value=name, why="The API server takes each pull secret of a pod once."))
+        found.append(finding("GF108", path, value=name, because="The API server takes each pull secret of a pod once."))
     for key, what in (("name", "Teams are told apart by their names."), ("namespace", "A namespace has one owner.")):
         for path, name in _repeated((f"teams[{i}].{key}", t.get(key)) for i, t in teams):
-            found.append(finding("GF108", path, value=name, why=what))
+            found.append(finding("GF108", path, value=name, because=what))
 
     used: set[str] = set()
     for i, pool in pools:
@@ -79,7 +80,7 @@ def check_references(source: Source) -> list[Finding]:
                     value=profile,
                     allowed=sorted(sharing),
                     what="sharing profile",
-                    why="A pool uses one of the profiles under `gpufleet:sharing`.",
+                    because="A pool uses one of the profiles under `gpufleet:sharing`.",
                 )
             )
     if pools:
@@ -96,7 +97,7 @@ def check_references(source: Source) -> list[Finding]:
                         value=name,
                         allowed=sorted(names),
                         what="pool",
-                        why="A team uses pools of this stack.",
+                        because="A team uses pools of this stack.",
                     )
                 )
     found += _secrets(data)
@@ -130,17 +131,16 @@ def _secrets(data: Any) -> Iterator[Finding]:
             "`cluster.kubeconfig.secret` says that the kubeconfig is a secret of the stack;"
             " `pulumi config set --secret gpufleet:kubeconfig < FILE` makes it one."
         )
-        yield finding("GF102", "kubeconfig", key="gpufleet:kubeconfig", why=why)
+        yield finding("GF102", "kubeconfig", key="gpufleet:kubeconfig", because=why)
 
 
 def _acknowledgements(given: Any) -> Iterator[Finding]:
-    known = codes()
-    warnings = sorted(c.id for c in known.values() if c.severity is Severity.WARNING)
     for code in given if isinstance(given, dict) else ():
         path = join_path(("acknowledge", code))
-        if code not in known:
-            yield finding(
-                "GF109", path, value=code, allowed=warnings, what="warning", why="Codes are listed in docs."
-            )
-        elif known[code].severity is not Severity.WARNING:
-            yield finding("GF111", path, value=code, why=f"{code} is of severity {known[code].severity.value}.")
+        rule = look_up(code) if isinstance(code, str) else None
+        if rule is None:
+            warnings = [code for code, r in rules().items() if r.severity is Severity.WARNING]
+            why = "`gpufleet explain` lists all codes."
+            yield finding("GF109", path, value=code, allowed=warnings, what="warning", because=why)
+        elif rule.severity is not Severity.WARNING:
+            yield finding("GF111", path, value=code, because=f"{code} is of severity {rule.severity.value}.")

@@ -62,7 +62,7 @@ class Source:
     file: str | None = None
 
     def locate(self, found: Finding) -> Finding:
-        """Adds file and line to a diagnostic by its path; the nearest enclosing value where the place is absent."""
+        """Adds file and line to a finding by its path; the nearest enclosing value where the place is absent."""
         if self.file is None or found.file is not None:
             return found
         parts = split_path(found.path)

@@ -37,7 +37,7 @@ class Loaded:
     complete: bool = True
 
     def place(self, found: Finding) -> Finding:
-        """Gives a diagnostic about the model its place in the file."""
+        """Gives a finding about the model its place in the file."""
         path = join_path(_in_file(split_path(found.path), self.positions))
         return self.source.locate(replace(found, path=path))
 
@@ -109,7 +109,7 @@ _RANGES = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": 
 
 
 def _explain(error: Any, top: type[BaseModel]) -> Finding:
-    """One pydantic error as a diagnostic."""
+    """One pydantic error as a finding."""
     kind, ctx = error["type"], dict(error.get("ctx") or {})
     path, _ = _walk(top, error["loc"])
     where, value = join_path(path), error["input"]
@@ -122,30 +122,30 @@ def _explain(error: Any, top: type[BaseModel]) -> Finding:
         allowed = sorted(_aliases(parent)) if parent else []
         return replace(finding("GF101", where, value=last, allowed=allowed, key=last), value=last)
     if kind == "missing":
-        return finding("GF102", where, key=last, why=f"`{last}` has no default.")
+        return finding("GF102", where, key=last, because=f"`{last}` has no default.")
     if kind in ("literal_error", "enum"):
         names = [w.strip().strip("'") for w in str(ctx.get("expected", "")).replace(" or ", ",").split(",")]
         if not isinstance(value, str) and str(value) in names:
             return finding(
-                "GF104", where, value=value, allowed=names, why="This is text.", hint=f'Quote it: "{value}".'
+                "GF104", where, value=value, allowed=names, because="This is text.", hint=f'Quote it: "{value}".'
             )
-        return finding("GF103", where, value=value, allowed=names, why="Other values mean nothing here.")
+        return finding("GF103", where, value=value, allowed=names, because="Other values mean nothing here.")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         tag = str(ctx.get("discriminator", "'kind'")).strip("'")
         options = _union_tags(top, error["loc"])
         inside = join_path((*path, tag))
         if kind == "union_tag_not_found":
-            missing = finding("GF102", inside, key=tag, why=f"`{tag}` decides which other keys are allowed.")
+            missing = finding("GF102", inside, key=tag, because=f"`{tag}` decides which other keys are allowed.")
             return replace(missing, allowed=tuple(options))
         why = f"`{tag}` decides which other keys are allowed."
-        return finding("GF103", inside, value=at(value, (tag,)), allowed=options, why=why)
+        return finding("GF103", inside, value=at(value, (tag,)), allowed=options, because=why)
     if kind in _RANGES:
         word = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}[_RANGES[kind]]
-        return finding("GF105", where, value=value, why=f"It is {word} {ctx[_RANGES[kind]]}.")
+        return finding("GF105", where, value=value, because=f"It is {word} {ctx[_RANGES[kind]]}.")
     if kind in ("too_short", "string_too_short"):
-        return finding("GF105", where, value=value, why="It may not be empty.")
+        return finding("GF105", where, value=value, because="It may not be empty.")
     if kind in ("too_long", "string_too_long"):
-        return finding("GF105", where, value=value, why=f"It has at most {ctx.get('max_length')} characters.")
+        return finding("GF105", where, value=value, because=f"It has at most {ctx.get('max_length')} characters.")
     want, hint = _TYPES.get(kind, (error["msg"], "Correct the value."))
     if kind == "string_type" and (value is None or isinstance(value, dict | list)):
         hint = "Write one text."
@@ -160,7 +160,7 @@ def _explain(error: Any, top: type[BaseModel]) -> Finding:
     if isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
     return finding(
-        "GF104", where, value=value, why=f"This is {want}.", hint=hint.replace("{{", "{").replace("}}", "}")
+        "GF104", where, value=value, because=f"This is {want}.", hint=hint.replace("{{", "{").replace("}}", "}")
     )
 
 
@@ -262,16 +262,16 @@ def _kind(data: dict[str, Any]) -> tuple[str, list[Finding]]:
     why = "It decides whether the stack makes a cluster or takes one on."
     if kind is None:
         return guess, [
-            replace(finding("GF102", "cluster.kind", key="kind", why=why), allowed=tuple(sorted(KINDS)))
+            replace(finding("GF102", "cluster.kind", key="kind", because=why), allowed=tuple(sorted(KINDS)))
         ]
-    return guess, [finding("GF103", "cluster.kind", value=kind, allowed=sorted(KINDS), why=why)]
+    return guess, [finding("GF103", "cluster.kind", value=kind, allowed=sorted(KINDS), because=why)]
 
 
 def validate(source: Source, read: list[Finding]) -> Loaded:
     """Checks the shape of all sections.
 
     Returns:
-        The model of what is right, and one diagnostic for each thing that is wrong. Diagnostics of `read` come first.
+        The model of what is right, and one finding for each thing that is wrong. Findings of `read` come first.
     """
     found = list(read)
     data = {k: copy.deepcopy(source.data[k]) for k in _SECTIONS_OF_MODEL if k in source.data}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.config.case import Case
-from tests.unit.config.samples import REMOVE
 
 A100 = "A100-SXM4-80GB"
 NC_A100 = "Standard_NC24ads_A100_v4"
@@ -52,41 +51,21 @@ METHODS = [
     Case(
         "GF226",
         "stack.values.driver.licensingConfig.secretToken",
-        "existing-operator",
-        {"stack.values": {"driver": {"licensingConfig": {"secretToken": "abc"}}}},
-        {"stack.values": {"driver": {"licensingConfig": {"secretName": "licence"}}}},
     ),
     Case(
         "GF424",
         "pools[1].nodeSelector",
-        "existing-plugin",
-        {
-            "pools[0].hosts": REMOVE,
-            "pools[0].nodeSelector": {"rack": "a"},
-            "pools[1]": {"name": "b", "nodeSelector": {"rack": "a", "gpu": "t4"}, "gpu": "T4", "gpusPerNode": 1},
-        },
-        {
-            "pools[0].hosts": REMOVE,
-            "pools[0].nodeSelector": {"rack": "a"},
-            "pools[1]": {"name": "b", "nodeSelector": {"rack": "b"}, "gpu": "T4", "gpusPerNode": 1},
-        },
         value="b",
     ),
     Case(
         "GF310",
         CUT,
-        "existing-plugin",
-        mig("T4", profile="1g.10gb"),
-        mig("A30", profile="1g.6gb"),
         value="cut",
         says="T4",
     ),
     Case(
         "GF311",
         CUT,
-        "existing-plugin",
-        mig(profile="1g.5gb"),
-        mig(profile="1g.10gb"),
         value="1g.5gb",
         says="A100-SXM4-80GB",
     ),
@@ -101,9 +80,6 @@ METHODS = [
     Case(
         "GF312",
         CUT,
-        "existing-plugin",
-        mig(instances={"3g.40gb": 3}),
-        mig(instances={"3g.40gb": 2}),
         value="3 x 3g.40gb",
         says="possible here: 2.",
     ),
@@ -118,14 +94,11 @@ METHODS = [
     Case(
         "GF313",
         "pools[0].vmSize",
-        "aks-plugin",
-        aks_mig("Standard_NCC40ads_H100_v5", profile="1g.12gb"),
-        aks_mig("Standard_NC40ads_H100_v5", profile="1g.12gb"),
         value="Standard_NCC40ads_H100_v5",
         says="not known to be supported",
         also=(("GF234", "pools[0].vmSize"),),
     ),
-    Case("GF314", CUT, "aks-plugin", aks_mig(profile="1g.20gb"), aks_mig(profile="2g.20gb"), value="1g.20gb"),
+    Case("GF314", CUT, value="1g.20gb"),
     Case(
         "GF314",
         CUT,
@@ -137,9 +110,6 @@ METHODS = [
     Case(
         "GF315",
         "pools[0].driverVersion",
-        "existing-plugin",
-        {**mig(profile="1g.10gb"), "pools[0].driverVersion": "570.148.08"},
-        {**mig(profile="1g.10gb"), "pools[0].driverVersion": "570.172.08"},
         value="570.148.08",
     ),
     Case(
@@ -171,12 +141,9 @@ METHODS = [
     Case(
         "GF316",
         CUT,
-        "existing-operator",
-        {**mig(profile="1g.10gb"), **other("mig", instances={"1g.10gb": 1, "3g.40gb": 1})},
-        {**mig(profile="1g.10gb", naming="mixed"), **other("mig", instances={"1g.10gb": 1, "3g.40gb": 1})},
         value="single",
     ),
-    Case("GF320", CUT, "existing-plugin", first("mps", replicas=49), first("mps", replicas=48), value="49"),
+    Case("GF320", CUT, value="49"),
     Case(
         "GF320",
         CUT,
@@ -188,9 +155,6 @@ METHODS = [
     Case(
         "GF321",
         CUT,
-        "existing-operator",
-        {**first("mps", replicas=2), **other("mig", profile="1g.10gb", naming="mixed")},
-        {**first("mps", replicas=2), **other("mig", profile="1g.10gb")},
         value="own",
     ),
     Case(
@@ -204,25 +168,16 @@ METHODS = [
     Case(
         "GF330",
         CUT,
-        "aks-plugin",
-        first("timeSlicing", replicas=2, timeSlice="long"),
-        first("timeSlicing", replicas=2),
         value="long",
     ),
     Case(
         "GF340",
         "pools[1].sharing",
-        "existing-plugin",
-        {**first("hami"), **other("timeSlicing", replicas=2)},
-        {**first("hami"), **other("hami")},
         says="t4",
     ),
     Case(
         "GF341",
         "pools[1].sharing",
-        "existing-plugin",
-        {**first("hami"), **other("hami", splitCount=4)},
-        {**first("hami"), **other("hami", splitCount=10)},
         value="other",
     ),
 ]

@@ -29,9 +29,6 @@ OPERATOR = [
     Case(
         "GF224",
         "stack.values.dcgmExporter.env2",
-        "existing-operator",
-        {"stack.values": {"dcgmExporter": {"env2": None}}},
-        {"stack.values": {"dcgmExporter": {"env2": "x"}}},
         value="null",
     ),
     Case(
@@ -53,9 +50,6 @@ OPERATOR = [
     Case(
         "GF225",
         WHERE,
-        "existing-plugin",
-        by_selector({}, {"strategy": "hami"}),
-        by_selector({"gpu": "on"}, {"strategy": "hami"}),
         says='{"gpu": "on"}',
     ),
     Case(
@@ -78,9 +72,6 @@ OPERATOR = [
     Case(
         "GF317",
         WHERE,
-        "existing-operator",
-        by_selector({MIG: "all-balanced", **CONFIG}, TWICE),
-        by_selector({MIG: "all-disabled", **CONFIG}, TWICE),
         value=f"{MIG}=all-balanced",
         says="timeSlicing",
     ),

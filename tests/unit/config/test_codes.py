@@ -1,52 +1,32 @@
-"""The table of codes: each is reached by a test, each text can be filled."""
+"""Findings: each rule is reached by a test, each text is filled; how values and findings are shown."""
 
 from __future__ import annotations
 
 import re
 import string
-from pathlib import Path
 
-import gpufleet.findings
 import pytest
-import yaml
-from gpufleet.findings.finding import (
-    Severity,
-    acknowledge,
-    closest_match,
-    errors,
-    finding,
-    show,
-    summary,
-    text,
-)
+from gpufleet.findings.acknowledge import acknowledge
+from gpufleet.findings.finding import Severity, closest_match, errors, finding, show
+from gpufleet.findings.registry import find, rules
+from gpufleet.findings.render import summary, text
 
 from tests.unit.config.rule_cases import CASES
 from tests.unit.config.samples import compile_base, compile_text, the_one
 from tests.unit.config.text_cases import TEXT_CASES
+from tests.unit.rules.test_examples import IN_USE
 
-ROWS = yaml.safe_load((Path(next(iter(gpufleet.findings.__path__))) / "codes.yaml").read_text(encoding="utf-8"))
+OF_STACKS = {code for code in rules() if code[2] in "01234"} - IN_USE
 
 
-def test_every_code_is_triggered() -> None:
+def test_every_rule_is_triggered() -> None:
     """A new rule comes with a case in `rule_cases` or `text_cases`."""
-    assert {c.code for c in CASES} | {c.code for c in TEXT_CASES} == set(ROWS)
+    assert {c.code for c in CASES} | {c.code for c in TEXT_CASES} == OF_STACKS
 
 
 def test_every_rule_has_a_neighbour_that_is_right() -> None:
     """Every case is compared with a stack that differs in what is wrong; where nothing is given, with the base."""
     assert all(c.wrong != c.right for c in CASES)
-
-
-@pytest.mark.parametrize("code", sorted(ROWS))
-def test_row(code: str) -> None:
-    row = ROWS[code]
-    assert re.fullmatch(r"GF[0-4]\d\d", code)
-    assert set(row) == {"severity", "title", "reason", "remedy"}
-    assert row["severity"] in list(Severity)
-    for part in ("title", "reason", "remedy"):
-        for _, name, spec, conversion in string.Formatter().parse(row[part]):
-            assert name is None or (name.isidentifier() and not spec and conversion is None)
-        assert row[part].strip().endswith((".", "}", "]", "`", ">")), "a sentence"
 
 
 def test_call_sites_fill_every_placeholder() -> None:
@@ -56,9 +36,8 @@ def test_call_sites_fill_every_placeholder() -> None:
         **{c.code: the_one(compile_text(c.wrong), c.code) for c in TEXT_CASES},
     }.items():
         said = " ".join((found.message, found.reason, found.remedy))
-        names = {
-            n for p in ("title", "reason", "remedy") for _, n, _, _ in string.Formatter().parse(ROWS[code][p]) if n
-        }
+        rule = find(code)
+        names = {n for t in (rule.title, rule.because, rule.remedy) for _, n, _, _ in string.Formatter().parse(t) if n}
         assert ("value" in names) <= (found.value is not None), code
         assert not re.search(r"\{[a-z_]+\}", said), (code, said)
 
@@ -118,7 +97,7 @@ def test_text_of_a_diagnostic() -> None:
         "    found:   namspace",
         "    allowed: hamiChart, images, kind, namespace, version",
         "    closest: namespace",
-        "    why:     An unknown key would be ignored without a word, and with it what it was meant to do.",
+        "    why:     An unknown key would be ignored silently, and with it what it was meant to do.",
         "    do:      Use one of the allowed keys, or remove it.",
     ]
 
@@ -137,7 +116,7 @@ def test_json_form_leaves_out_what_is_not_known() -> None:
         "code": "GF002",
         "severity": Severity.ERROR,
         "path": "",
-        "message": ROWS["GF002"]["title"],
-        "reason": ROWS["GF002"]["reason"],
-        "remedy": ROWS["GF002"]["remedy"],
+        "message": find("GF002").title,
+        "reason": find("GF002").reason,
+        "remedy": find("GF002").remedy,
     }

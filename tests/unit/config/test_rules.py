@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gpufleet.findings.finding import Severity, codes
+from gpufleet.findings.finding import Severity
+from gpufleet.findings.registry import find
 from gpufleet.stackfile.source import PathParts, split_path
 
 from tests.unit.config.rule_cases import CASES, Case
@@ -17,7 +18,7 @@ def test_the_wrong_stack_says_this_and_nothing_else(case: Case) -> None:
     compiled = compile_base(case.base, case.wrong)
     assert sorted(told(compiled)) == sorted([(case.code, case.path), *case.also])
     found = the_one(compiled, case.code)
-    row = codes()[case.code]
+    row = find(case.code)
     assert found.severity is row.severity
     if case.value is not None:
         assert found.value == case.value
@@ -29,7 +30,7 @@ def test_the_wrong_stack_says_this_and_nothing_else(case: Case) -> None:
     assert case.says in said
     assert found.message and found.reason and found.remedy
     assert "{value" not in said and "None" not in found.message
-    assert (compiled.plan is None) == any(codes()[c].severity is Severity.ERROR for c, _ in told(compiled))
+    assert (compiled.plan is None) == any(find(c).severity is Severity.ERROR for c, _ in told(compiled))
 
 
 def _present(data: Any, path: PathParts) -> PathParts:
@@ -69,7 +70,7 @@ def test_only_sizes_that_can_be_used_are_offered() -> None:
 def test_only_warnings_are_offered_for_acknowledgement() -> None:
     allowed = the_one(compile_base("aks-plugin", {"acknowledge": {"GF999": "x"}}), "GF109").allowed
     assert {"GF205", "GF302", "GF420"} <= set(allowed)
-    assert {codes()[code].severity for code in allowed} == {Severity.WARNING}
+    assert {find(code).severity for code in allowed} == {Severity.WARNING}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from gpufleet.cli.main import main
-from gpufleet.findings.finding import text
+from gpufleet.findings.render import text
 
 from tests.unit.config.samples import compile_text
 from tests.unit.inventory.conftest import ROOT

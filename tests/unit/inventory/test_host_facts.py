@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from gpufleet.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE, main
 from gpufleet.compiled import compile_source
-from gpufleet.findings.finding import Finding, Severity, codes
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.registry import find
 from gpufleet.hosts import health
 from gpufleet.inventory.facts_file import read_facts
 from gpufleet.rules.host_facts import HostFact, check_facts
 from gpufleet.stackfile.source import parse
 
 from tests.unit.config.samples import compile_base, sections, stack_text
-from tests.unit.inventory.fact_cases import FACT, FACT_CASES, OPERATOR, FactCase, fact, team
+from tests.unit.inventory.fact_cases import FACT_CASES, OPERATOR, FactCase, team
+from tests.unit.inventory.host_fact import FACT, fact
 from tests.unit.roles.converged import converged, on
 
 
@@ -171,7 +173,7 @@ def test_a_warning_about_facts_is_acknowledged_in_the_stack_file(tmp_path: Path)
     changes = {"acknowledge": {"GF835": "an engineering sample"}}
     file = write(tmp_path / "Pulumi.x.yaml", stack_text(sections("existing-plugin", changes)))
     facts = write(tmp_path / "facts.json", {"n1": fact({"gpus[0].model": "10de:ffff"})})
-    assert codes()["GF835"].severity is Severity.WARNING
+    assert find("GF835").severity is Severity.WARNING
     assert main(["plan", "-f", str(file), "--facts", str(facts)]) == EXIT_OK
 
 

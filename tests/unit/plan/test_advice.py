@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from gpufleet.compiled import compile_file
-from gpufleet.findings.finding import Severity, codes
+from gpufleet.findings.finding import Severity
+from gpufleet.findings.registry import find
 
 from tests.unit.config.samples import compile_base, the_one, told
 
@@ -95,6 +96,6 @@ def test_shipped_stacks_leave_no_warning_without_an_answer(path: Path) -> None:
 
 
 def test_the_codes_are_documented() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "rules" / "advice.md").read_text(encoding="utf-8")
     for code in ("GF900", "GF901"):
-        assert codes()[code].severity is Severity.WARNING and f"| {code} | warning |" in page
+        assert find(code).severity is Severity.WARNING and f"## {code}\n\nWarning: " in page

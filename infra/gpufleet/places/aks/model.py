@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -11,6 +11,9 @@ from gpufleet.stackfile.base import AsTuple, Model, Tags, matches, refuse
 from gpufleet.stackfile.cluster import Autoscale, Cluster
 from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.pool import DriverOwner, Pool
+
+if TYPE_CHECKING:
+    from gpufleet.fleet.model import Fleet, FleetPool
 
 #: Azure's resource name rules: managedClusters, resourceGroups.
 ClusterName = Annotated[
@@ -222,6 +225,28 @@ class AksPool(Pool):
                 keys="maxSurge, maxUnavailable",
             )
         return self
+
+
+def aks_pool(pool: FleetPool) -> AksPool:
+    """The pool as the stack file states it, in code that is there for AKS alone.
+
+    Raises:
+        TypeError: it is on another kind of cluster.
+    """
+    if not isinstance(pool.spec, AksPool):
+        raise TypeError("not a pool of AKS")
+    return pool.spec
+
+
+def aks_stack(fleet: Fleet) -> AksStack:
+    """The stack file, in code that is there for AKS alone.
+
+    Raises:
+        TypeError: it is on another kind of cluster.
+    """
+    if not isinstance(fleet.stack, AksStack):
+        raise TypeError("not a stack on AKS")
+    return fleet.stack
 
 
 class AksStack(Stack):

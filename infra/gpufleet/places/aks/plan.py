@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpufleet.catalog import GpuModel
 from gpufleet.fleet.names import GENERATION_LENGTH, content_hash
 from gpufleet.methods.mig import Mig
-from gpufleet.places.aks.model import AksCluster, AksPool
+from gpufleet.places.aks.model import AksCluster, AksPool, aks_pool
 from gpufleet.places.base import ClusterPlan, PoolResource
 
 if TYPE_CHECKING:
@@ -116,14 +116,8 @@ def cluster_plan(cluster: AksCluster) -> AksClusterPlan:
 
 
 def agent_pool_plan(pool: FleetPool, cluster: AksCluster) -> AgentPoolPlan:
-    """All inputs of an agent pool.
-
-    Raises:
-        TypeError: the pool is none of AKS.
-    """
-    spec = pool.spec
-    if not isinstance(spec, AksPool):
-        raise TypeError("not a pool of AKS")
+    """All inputs of an agent pool."""
+    spec = aks_pool(pool)
     scale, method = spec.autoscale, pool.profile.strategy if pool.profile else "none"
     profile = gpu_instance_profile(pool)
     return AgentPoolPlan(

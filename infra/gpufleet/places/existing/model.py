@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -11,6 +11,9 @@ from gpufleet.stackfile.cluster import Cluster, KubeconfigRef
 from gpufleet.stackfile.hosts import HostDriver, Hosts
 from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.pool import DriverOwner, Labels, Pool
+
+if TYPE_CHECKING:
+    from gpufleet.fleet.model import FleetPool
 
 Distribution = Literal["kubeadm", "k3s", "rke2", "microk8s"]
 
@@ -96,6 +99,17 @@ class NodePool(Pool):
                 keys="hostDriver, nodeSelector",
             )
         return self
+
+
+def node_pool(pool: FleetPool) -> NodePool:
+    """The pool as the stack file states it, in code that is there for existing clusters alone.
+
+    Raises:
+        TypeError: it is on another kind of cluster.
+    """
+    if not isinstance(pool.spec, NodePool):
+        raise TypeError("not a pool of an existing cluster")
+    return pool.spec
 
 
 class ExistingStack(Stack):

@@ -11,7 +11,8 @@ import pulumi_kubernetes as k8s
 import yaml
 
 from gpufleet.deploy.options import InCluster
-from gpufleet.findings.finding import Finding, summary
+from gpufleet.findings.finding import Finding
+from gpufleet.findings.render import summary
 from gpufleet.places.base import Made
 from gpufleet.places.existing import in_use
 from gpufleet.places.existing.plan import ExistingClusterPlan, NodeMarks

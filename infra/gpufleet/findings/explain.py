@@ -1,0 +1,75 @@
+"""What a rule says, wherever it is broken: for `gpufleet explain` and for the pages of the documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gpufleet.catalog import reading
+from gpufleet.findings.finding import Severity
+from gpufleet.findings.registry import GROUPS, rules
+from gpufleet.findings.rule import Rule, general
+
+_THREAD = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
+
+
+def every_rule() -> Mapping[str, Rule]:
+    """All rules by code, with those about hosts (GF7), which stand in a table of the catalogue."""
+    hosts = {row["code"]: _host_rule(row) for row in reading.rows("host_findings", "findings")}
+    return dict(sorted({**rules(), **hosts}.items()))
+
+
+def _host_rule(row: Mapping[str, Any]) -> Rule:
+    title = f"{row['title']}: {row['message']}"
+    severity = Severity(row["severity"])
+    return Rule(row["code"], severity, title, row["reason"], row["remedy"], row["source"])
+
+
+def page(rule: Rule) -> str:
+    """The page of the documentation that holds the rule."""
+    return f"docs/rules/{GROUPS[rule.code[2]].page}.md"
+
+
+def sources(rule: Rule) -> list[tuple[str, str]]:
+    """Each source as it is written, and what it stands for: an address, or the text of a short name."""
+    known = {row["id"]: row["source"] for row in reading.rows("sources", "sources")}
+    found = []
+    for part in rule.source.split("; "):
+        thread = _THREAD.fullmatch(part)
+        if thread is not None:
+            found.append((part, f"https://github.com/{thread[1]}/issues/{thread[2]}"))
+        else:
+            found.append((part, known.get(re.split(r"[ (]", part)[0], "")))
+    return found
+
+
+def as_text(rule: Rule) -> str:
+    """The rule for a person."""
+    lines = [f"{rule.code} {rule.severity.value}: {general(rule.title)}"]
+    lines += [f"    why:    {general(rule.reason)}", f"    do:     {general(rule.remedy)}"]
+    for i, (name, meaning) in enumerate(sources(rule)):
+        lines.append(f"    {'from:' if i == 0 else '     '}   {name}{f', {meaning}' if meaning else ''}")
+    for name, example in (("wrong", rule.wrong), ("right", rule.right)):
+        if example:
+            lines += [f"    {name}:", *(f"        {line}".rstrip() for line in example.splitlines())]
+    if rule.severity is Severity.WARNING:
+        lines.append(f'    accept: gpufleet:acknowledge: {{{rule.code}: "the reason"}}')
+    return "\n".join([*lines, f"    page:   {page(rule)}"])
+
+
+def as_dict(rule: Rule) -> dict[str, Any]:
+    """The rule as JSON; keys without a value are left out."""
+    found = {
+        "code": rule.code,
+        "severity": rule.severity.value,
+        "title": general(rule.title),
+        "reason": general(rule.reason),
+        "remedy": general(rule.remedy),
+        "sources": [name for name, _ in sources(rule)],
+        "needs": list(rule.needs),
+        "wrong": rule.wrong,
+        "right": rule.right,
+        "page": page(rule),
+    }
+    return {key: value for key, value in found.items() if value}

@@ -1,0 +1,13 @@
+"""Rules of `gpufleet lint`, by subject."""
+
+SUBJECTS = (
+    "reading",
+    "configuration",
+    "use",
+    "values",
+    "daemon_sets",
+    "installations",
+    "requests",
+    "workloads",
+    "cuda",
+)

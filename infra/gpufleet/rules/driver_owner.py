@@ -1,0 +1,299 @@
+"""Rules about who installs the driver, and what that owner can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpufleet.catalog import component
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.registry import check, rule
+from gpufleet.fleet.model import Fleet, FleetPool
+from gpufleet.fleet.owner import pinned_version
+from gpufleet.places.aks.model import aks_pool, aks_stack
+from gpufleet.stackfile.rules import GF110
+
+GF201 = rule(
+    "GF201", Severity.ERROR,
+    title="Nobody called {value} installs drivers on this kind of cluster.",
+    reason="On AKS the driver comes from AKS (`aks`, `managed`) or from the operator; on an existing cluster from "
+    "the host or from the operator.",
+    because="On a cluster of kind {kind} the driver comes from one of the allowed owners.",
+    remedy="Choose one of them.",
+    source="AKS-DOC (use-nvidia-gpu, nvidia-gpu-operator, aks-managed-gpu-nodes); GPUO",
+    needs=("value", "owner"),
+    wrong="gpufleet:pools: [{name: t4, driver: host}]",
+    right="gpufleet:pools: [{name: t4, driver: aks}]",
+)
+
+GF202 = rule(
+    "GF202", Severity.ERROR,
+    title="The pool has no driver.",
+    reason="With owner `operator` the node comes without a driver, and the standalone plugin brings none.",
+    remedy="Use `stack: {{kind: operator}}`, or another driver owner.",
+    source="GPUO; AKS-DOC (use-nvidia-gpu)",
+    needs=("value", "owner"),
+    wrong="gpufleet:pools: [{name: t4, driver: operator}]",
+    right="gpufleet:pools: [{name: t4, driver: aks}]",
+)
+
+GF203 = rule(
+    "GF203", Severity.ERROR,
+    title="Managed GPU pools cannot be asked for with this SDK.",
+    reason="The SDK speaks an API version without `gpuProfile.nvidia.managementMode`, the field that asks for them.",
+    because="pulumi-azure-native {sdk} speaks an API version without gpuProfile.nvidia.managementMode.",
+    remedy="Use `driver: aks`, which installs the driver and leaves plugin and sharing to this stack.",
+    source="SDK-AN; AKS-DOC (aks-managed-gpu-nodes)",
+    needs=("value", "owner"),
+    wrong="gpufleet:pools: [{name: t4, driver: managed}]",
+    right="gpufleet:pools: [{name: t4, driver: aks}]",
+)
+
+GF204 = rule(
+    "GF204", Severity.ERROR,
+    title="Sharing cannot work on a pool with driver owner {owner}.",
+    reason="None of this stack's GPU software runs on the pool's nodes, so nothing would read the sharing profile.",
+    remedy="Remove `sharing`, or choose another driver owner.",
+    source="AKS-DOC (aks-managed-gpu-nodes)",
+    needs=("value", "owner"),
+    wrong="""
+        gpufleet:sharing: {half: {strategy: timeSlicing, replicas: 2}}
+        gpufleet:pools: [{name: t4, sharing: half, driver: none}]
+    """,
+    fix=("half, driver: none", "half"),
+)
+
+GF205 = rule(
+    "GF205", Severity.WARNING,
+    title="The pool will offer no GPUs.",
+    reason="With `driver: none` nobody installs a driver, and the GPU software is kept off the nodes.",
+    remedy="Choose a driver owner, or acknowledge this if somebody else looks after the pool.",
+    source="AKS-DOC (use-nvidia-gpu)",
+    needs=("value", "owner"),
+    wrong="gpufleet:pools: [{name: t4, driver: none}]",
+    right="gpufleet:pools: [{name: t4, driver: aks}]",
+)
+
+GF206 = rule(
+    "GF206", Severity.ERROR,
+    title="A driver version cannot be chosen with owner {owner}.",
+    reason="Whoever installs the driver picks its version; under AKS ownership the node image does, and image "
+    "upgrades change it (Azure/AKS#5207).",
+    remedy="Remove it, or use `driver: operator` where pinning matters.",
+    source="Azure/AKS#5207; NVIDIA/gpu-operator#525",
+    needs=("value", "owner"),
+    wrong="gpufleet:pools: [{name: t4, driverVersion: 550.90.12}]",
+    right="gpufleet:pools: [{name: t4}]",
+)
+
+GF207 = rule(
+    "GF207", Severity.ERROR,
+    title="{value} needs a GRID driver, and the operator publishes none.",
+    reason="The size carries vGPU devices; the operator's public driver images are for CUDA drivers "
+    "(Azure/AKS#4870).",
+    remedy="Use `driver: aks`.",
+    source="Azure/AKS#4870; AB",
+    needs=("value", "owner"),
+    wrong="""
+        gpufleet:stack: {kind: operator}
+        gpufleet:pools: [{name: t4, vmSize: Standard_NV36ads_A10_v5}]
+    """,
+    fix=("vmSize: Standard_NV36ads_A10_v5", "vmSize: Standard_NV36ads_A10_v5, driver: aks"),
+)
+
+GF208 = rule(
+    "GF208", Severity.ERROR,
+    title="The operator's driver does not support Azure Linux.",
+    reason="No driver container exists for it (microsoft/azurelinux#8355).",
+    remedy="Use `osSku: Ubuntu`, or `driver: aks`.",
+    source="microsoft/azurelinux#8355; AKS-DOC (nvidia-gpu-operator)",
+    needs=("value", "owner"),
+    wrong="""
+        gpufleet:stack: {kind: operator}
+        gpufleet:pools: [{name: t4, osSku: AzureLinux}]
+    """,
+    fix=("osSku: AzureLinux", "osSku: AzureLinux, driver: aks"),
+)
+
+GF209 = rule(
+    "GF209", Severity.ERROR,
+    title="The tag {value} does nothing any more.",
+    reason="AKS stopped honouring it for new pools on 2025-08-14 (Azure/AKS#4925).",
+    remedy="Remove the tag; `driver: operator` sends gpuProfile.driver None.",
+    source="Azure/AKS#4925; AKS-REL",
+    needs=("value", "owner"),
+    wrong='gpufleet:pools: [{name: t4, tags: {skipGPUdriverInstall: "1"}}]',
+    right='gpufleet:pools: [{name: t4, tags: {skipGPU: "1"}}]',
+)
+
+GF210 = rule(
+    "GF210", Severity.ERROR,
+    title="A deallocated node comes back with a broken driver.",
+    reason="Deallocate keeps the disk, and the operator does not always repair what it finds there "
+    "(NVIDIA/gpu-operator#729).",
+    remedy="Use `scaleDownMode: Delete`, or `driver: aks`.",
+    source="NVIDIA/gpu-operator#729; AKS-DOC (scale-down-mode)",
+    needs=("value", "owner"),
+    wrong="""
+        gpufleet:stack: {kind: operator}
+        gpufleet:pools: [{name: t4, scaleDownMode: Deallocate}]
+    """,
+    fix=("scaleDownMode: Deallocate", "scaleDownMode: Deallocate, driver: aks"),
+)
+
+GF213 = rule(
+    "GF213", Severity.ERROR,
+    title="AKS installs no driver on {value}.",
+    reason="AKS skips its driver step on ARM64 sizes.",
+    remedy="Use `driver: operator` with the operator route.",
+    source="AB",
+    needs=("value", "owner"),
+    wrong="""
+        gpufleet:stack: {kind: operator}
+        gpufleet:pools: [{name: t4, vmSize: Standard_ND128isr_NDR_GB200_v6, driver: aks}]
+    """,
+    fix=("Standard_ND128isr_NDR_GB200_v6, driver: aks", "Standard_ND128isr_NDR_GB200_v6"),
+)
+
+GF214 = rule(
+    "GF214", Severity.ERROR,
+    title="The pools of one operator release want different drivers: {value}.",
+    reason="The chart has one driver version for the whole release.",
+    remedy="Agree on one version for all pools with owner operator, or put them on clusters of their own.",
+    source="GPUO",
+    needs=("value", "owner"),
+    wrong="""
+        gpufleet:stack: {kind: operator}
+        gpufleet:pools:
+          - {name: t4, driverBranch: "580"}
+          - {name: b, vmSize: Standard_NC4as_T4_v3, driver: operator, driverVersion: 610.57.04}
+    """,
+    fix=("driverVersion: 610.57.04", "driverVersion: 580.173.02"),
+)
+
+GF215 = rule(
+    "GF215", Severity.ERROR,
+    title="The pools of one operator release need different kernel modules: {value}.",
+    reason="The chart has one kernel module type for the whole release.",
+    remedy="Put these GPU generations on clusters of their own, or let another owner install one of the drivers.",
+    source="GPUO; architectures",
+    needs=("value", "owner"),
+    wrong="""
+        gpufleet:stack: {kind: operator}
+        gpufleet:pools:
+          - {name: t4, driver: operator, gpu: V100-SXM2-16GB, driverBranch: "580"}
+          - {name: b, hosts: {n2: {}}, gpu: B200, driver: operator, driverBranch: "580"}
+    """,
+    fix=("gpu: V100-SXM2-16GB, ", ""),
+)
+
+GF216 = rule(
+    "GF216", Severity.ERROR,
+    title="The operator does not support several operating systems in one cluster: {value}.",
+    reason="One release derives one operating system tag from the GPU nodes it finds.",
+    remedy="Use the same `osSku` for all GPU pools.",
+    source="AKS-DOC (nvidia-gpu-operator)",
+    needs=("value", "owner"),
+    wrong="""
+        gpufleet:stack: {kind: operator}
+        gpufleet:pools:
+          - {name: t4}
+          - {name: b, vmSize: Standard_NC4as_T4_v3, driver: operator, osSku: Ubuntu2204}
+    """,
+    fix=("osSku: Ubuntu2204", "osSku: Ubuntu"),
+)
+
+GF217 = rule(
+    "GF217", Severity.WARNING,
+    title="The operator's release does not list driver {value}.",
+    reason="An image of that driver may not exist for the nodes' operating system; the driver pods would wait for "
+    "ever.",
+    remedy="Use a listed version or its branch, or acknowledge this after checking the registry.",
+    source="GPUO; operator_drivers",
+    needs=("value", "owner"),
+    wrong="""
+        gpufleet:stack: {kind: operator}
+        gpufleet:pools: [{name: t4, driverVersion: 580.95.05}]
+    """,
+    fix=("driverVersion: 580.95.05", "driverVersion: 580.173.02"),
+)
+
+
+#: AKS turned this tag off for new pools on 2025-08-14 (Azure/AKS#4925).
+RETIRED_TAG = "skipgpudriverinstall"
+
+
+@check("pool", GF201, GF202, GF203, GF204, GF205, GF206)
+def owner(pool: FleetPool) -> Iterator[Finding]:
+    """Everything that the owner of one pool contradicts."""
+    spec, owner, path = pool.spec, pool.owner, pool.path
+    where, allowed = f"{path}.driver", pool.place.owners
+    if owner not in allowed:
+        yield GF201.at(where, value=owner, allowed=allowed, kind=pool.place.kind.name)
+        return
+    if owner == "operator" and pool.release is None:
+        yield GF202.at(where, value=owner)
+    if owner == "managed":
+        yield GF203.at(where, value=owner, sdk=component("pulumi-azure-native").version)
+    if owner in ("none", "managed") and spec.sharing is not None:
+        yield GF204.at(f"{path}.sharing", value=spec.sharing, owner=owner)
+    if owner == "none":
+        yield GF205.at(where, value=owner)
+    for key, value in (("driverVersion", spec.driver_version), ("driverBranch", spec.driver_branch)):
+        if value is not None and owner not in ("operator", "host"):
+            yield GF206.at(f"{path}.{key}", value=value, owner=owner)
+
+
+@check("aks pool", GF110, GF207, GF208, GF209, GF210, GF213)
+def owner_on_aks(pool: FleetPool) -> Iterator[Finding]:
+    """What AKS and the size contradict."""
+    spec, path, size = aks_pool(pool), pool.path, pool.hardware.size
+    if pool.owner not in pool.place.owners:
+        return
+    for tag in spec.tags:
+        if tag.lower() == RETIRED_TAG:
+            yield GF209.at(f"{path}.tags.{tag}", value=tag)
+    if spec.driver == "operator":
+        if size is not None and size.driver_family == "grid":
+            yield GF207.at(f"{path}.driver", value=size.size)
+        if spec.os_sku.startswith("AzureLinux"):
+            yield GF208.at(f"{path}.osSku", value=spec.os_sku)
+        if spec.scale_down_mode == "Deallocate":
+            yield GF210.at(f"{path}.scaleDownMode", value=spec.scale_down_mode)
+    if spec.driver == "aks" and size is not None and size.driver_family == "none":
+        yield GF213.at(f"{path}.vmSize", value=size.size)
+    if spec.scale_down_mode == "Deallocate" and spec.os_disk_type == "Ephemeral":
+        yield GF110.at(path,
+            keys="scaleDownMode, osDiskType",
+            because="A deallocated node keeps its disk, and an ephemeral disk cannot be kept.",
+            hint="Use osDiskType: Managed, or scaleDownMode: Delete.",
+        )
+
+
+@check("stack", GF214, GF215)
+def release(fleet: Fleet) -> Iterator[Finding]:
+    """What the pools of one operator release must agree on."""
+    if fleet.release is None:
+        return
+    versions: dict[str, str] = {}
+    modules: dict[str, str] = {}
+    for pool in fleet.pools:
+        if pool.owner != "operator":
+            continue
+        versions.setdefault(pinned_version(pool.spec) or component("operator-driver").version, pool.path)
+        model = pool.hardware.model
+        if model is not None and model.modules != "both":
+            modules.setdefault(model.modules, pool.path)
+    for broken, found in ((GF214, versions), (GF215, modules)):
+        if len(found) > 1:
+            yield broken.at(f"{list(found.values())[-1]}.driver", value=" / ".join(sorted(found)))
+
+
+@check("aks", GF216)
+def one_system(fleet: Fleet) -> Iterator[Finding]:
+    """One operator release serves one operating system."""
+    systems: dict[str, int] = {}
+    for i, pool in enumerate(aks_stack(fleet).pools if fleet.release is not None else ()):
+        if pool.driver != "none":
+            systems.setdefault(pool.os_sku, i)
+    if len(systems) > 1:
+        yield GF216.at(f"pools[{max(systems.values())}].osSku", value=" / ".join(sorted(systems)))

@@ -1,0 +1,109 @@
+"""Rules about teams: namespaces, quotas, pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.registry import check, rule
+from gpufleet.fleet.model import Fleet
+from gpufleet.stackfile.rules import GF108
+from gpufleet.teams.teams import team_pools, team_resources
+
+GF430 = rule(
+    "GF430", Severity.ERROR,
+    title="`gpu` is ambiguous in this quota.",
+    reason="The team's pools offer several resource names, and a quota limits each by itself.",
+    remedy="Name the resources.",
+    source="K8S-DOC (resource-quotas)",
+    needs=("value", "offers"),
+    wrong="""
+        gpufleet:sharing: {half: {strategy: timeSlicing, replicas: 2, renameByDefault: true}}
+        gpufleet:pools: [{name: t4, sharing: half}, {name: b, vmSize: Standard_NC4as_T4_v3}]
+        gpufleet:teams: [{name: x, namespace: x, pools: [t4, b], quota: {gpu: 1}}]
+    """,
+    right="""
+        gpufleet:sharing: {half: {strategy: timeSlicing, replicas: 2, renameByDefault: true}}
+        gpufleet:pools: [{name: t4, sharing: half}, {name: b, vmSize: Standard_NC4as_T4_v3}]
+        gpufleet:teams:
+          - {name: x, namespace: x, pools: [t4, b], quota: {nvidia.com/gpu: 1, nvidia.com/gpu.shared: 2}}
+    """,
+)
+
+GF431 = rule(
+    "GF431", Severity.ERROR,
+    title="The quota on {value} would limit nothing.",
+    reason="None of the team's pools offers a resource of that name.",
+    remedy="Use a resource that they offer.",
+    source="K8S-DOC (resource-quotas)",
+    needs=("value", "offers"),
+    wrong="""
+        gpufleet:sharing: {half: {strategy: timeSlicing, replicas: 2, renameByDefault: true}}
+        gpufleet:pools: [{name: t4, sharing: half}]
+        gpufleet:teams: [{name: x, namespace: x, pools: [t4], quota: {nvidia.com/gpu: 1}}]
+    """,
+    fix=("nvidia.com/gpu:", "nvidia.com/gpu.shared:"),
+)
+
+GF432 = rule(
+    "GF432", Severity.ERROR,
+    title="The namespace {value} belongs to {whose}.",
+    reason="What this stack puts there (quota, role binding, privileged pods) would mix with what is there. When "
+    "the stack goes, it would take that along.",
+    remedy="Choose a namespace of its own.",
+    source="K8S-DOC (namespaces)",
+    wrong="gpufleet:teams: [{name: x, namespace: kube-system, pools: [t4]}]",
+    right="gpufleet:teams: [{name: x, namespace: kubesystem, pools: [t4]}]",
+)
+
+GF433 = rule(
+    "GF433", Severity.ERROR,
+    title="The pool {value} offers no GPUs.",
+    reason="Nothing of this stack's GPU software runs there.",
+    remedy="Remove it from the team's pools, or change the pool's driver owner.",
+    source="AKS-DOC (aks-managed-gpu-nodes)",
+    wrong="""
+        gpufleet:pools: [{name: t4}, {name: b, vmSize: Standard_NC4as_T4_v3, driver: none}]
+        gpufleet:teams: [{name: x, namespace: x, pools: [t4, b]}]
+    """,
+    fix=("driver: none", "driver: aks"),
+)
+
+
+_TAKEN = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+@check("stack", GF108, GF430, GF431, GF432, GF433)
+def teams(fleet: Fleet) -> Iterator[Finding]:
+    """Quota keys that limit nothing, and namespaces that belong to somebody else."""
+    for i, team in enumerate(fleet.stack.teams):
+        resources = team_resources(team_pools(team, fleet))
+        for key in team.quota:
+            where = f'teams[{i}].quota["{key}"]' if "." in key else f"teams[{i}].quota.{key}"
+            if key == "gpu" and len(resources) > 1:
+                yield GF430.at(where, value=key, allowed=resources)
+            elif key != "gpu" and key not in resources:
+                yield GF431.at(where, value=key, allowed=("gpu", *resources))
+        if len(resources) == 1 and "gpu" in team.quota and resources[0] in team.quota:
+            because = f"`gpu` means {resources[0]} here; one of the two counts would be lost."
+            yield GF108.at(f'teams[{i}].quota["{resources[0]}"]', value=resources[0], because=because)
+        where = f"teams[{i}].namespace"
+        if _kubernetes(team.namespace):
+            yield GF432.at(where, value=team.namespace, whose="Kubernetes")
+        elif team.namespace == fleet.stack.stack.namespace:
+            yield GF432.at(where, value=team.namespace, whose="this stack's GPU software")
+        for j, name in enumerate(team.pools):
+            if name in fleet.by_name and not fleet.by_name[name].served:
+                yield GF433.at(f"teams[{i}].pools[{j}]", value=name)
+
+
+@check("stack", GF432)
+def namespace(fleet: Fleet) -> Iterator[Finding]:
+    """The software's own namespace must not be one of Kubernetes': it would go with the stack."""
+    name = fleet.stack.stack.namespace
+    if _kubernetes(name):
+        yield GF432.at("stack.namespace", value=name, whose="Kubernetes")
+
+
+def _kubernetes(namespace: str) -> bool:
+    return namespace in _TAKEN or namespace.startswith("kube-")
