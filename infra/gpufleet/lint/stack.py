@@ -76,7 +76,7 @@ def _node(pool: Pool, stack: Stack, facts: Facts) -> NodeLayout | None:
 
 
 def _env(stack: Stack) -> dict[str, str]:
-    """The operator's DaemonSet has an environment that beats the file; the standalone plugin is given a file alone."""
+    """The plugin's environment: variables of the operator, which override the file; none for the standalone plugin."""
     if not isinstance(stack.stack, OperatorRoute):
         return {}
     return {**operator_env(None), "MIG_STRATEGY": release_strategy(stack)}
