@@ -19,8 +19,8 @@ from kubernetes import client
 from twin.advertiser import mig, offer
 from twin.errors import TwinError
 
-GPUS, MODEL, STACK = "twin.gpufleet/gpus", "twin.gpufleet/gpu-model", "twin.gpufleet/stack"
-DRIVER, MIG = "twin.gpufleet/driver", "twin.gpufleet/mig"
+GPUS, MODEL, STACK = "twin.gpufleet.dev/gpus", "twin.gpufleet.dev/gpu-model", "twin.gpufleet.dev/stack"
+DRIVER, MIG = "twin.gpufleet.dev/driver", "twin.gpufleet.dev/mig"
 KUBELET = "v1.36.3"
 # How many nodes a pool gets that only says by which labels its nodes are known.
 NODES_PER_SELECTOR = 2

@@ -69,7 +69,7 @@ def test_a_job_ends_as_hooks_of_charts_need_it(twin: Twin, node: str, place: str
 
 def test_a_pod_can_be_kept_from_getting_ready(twin: Twin, node: str, place: str) -> None:
     held = pod("held")
-    held["metadata"]["annotations"] = {"twin.gpufleet/phase": "Pending"}
+    held["metadata"]["annotations"] = {"twin.gpufleet.dev/phase": "Pending"}
     twin.core.create_namespaced_pod(place, held)
     twin.core.create_namespaced_pod(place, pod("later"))
     twin.wait(lambda: phase(twin, place, "later") == "Running", 30, "the pod that came later runs")

@@ -75,7 +75,7 @@ def prepare_host(twin: Twin, kind: str, route: str, method: str) -> None:
     one = ",".join(p for p, n in instances.items() for _ in range(n))
     cut = f"0={one};1={one}" if one and route == "plugin" else None
     driver = "none" if route == "operator" else None
-    notes = {"twin.gpufleet/mig": cut, "twin.gpufleet/driver": driver}
+    notes = {"twin.gpufleet.dev/mig": cut, "twin.gpufleet.dev/driver": driver}
     twin.core.patch_node(NODE, {"metadata": {"annotations": notes}})
 
 

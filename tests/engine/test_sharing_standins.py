@@ -32,8 +32,8 @@ TAINT = "sku=gpu:NoSchedule"
 TOLERATIONS = [{"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}]
 GPU, IMAGE = "nvidia.com/gpu", "nvcr.io/nvidia/k8s-device-plugin:v0.20.0"
 MPS_ROOT, RUNTIME = "/run/nvidia/mps", "hami-runtime"
-READ = "twin.gpufleet/read"
-SECOND, STATE = "twin.gpufleet/second-plugin", "nvidia.com/mig.config.state"
+READ = "twin.gpufleet.dev/read"
+SECOND, STATE = "twin.gpufleet.dev/second-plugin", "nvidia.com/mig.config.state"
 
 
 class Stack:

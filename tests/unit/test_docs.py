@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ PAGES = sorted(
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
 )
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
+CASE = re.compile(r"\b(?:NV|AZ|BM)-\d\d\b")
 
 
 def text(page: Path) -> str:
@@ -85,3 +87,15 @@ def test_the_number_of_findings_of_the_examples() -> None:
     second = sum(row.startswith("| operator/") for row in rows)
     page = " ".join(text(ROOT / "docs" / "your-yaml.md").split())
     assert f"where it means four: {first} findings" in page and f"does not exist: {second} findings" in page
+
+
+def test_every_case_has_its_row_with_a_public_thread() -> None:
+    rows = dict(re.findall(r"^\| <a id=\"([a-z]{2}-\d\d)\"></a>(.*)$", text(ROOT / "docs" / "cases.md"), re.MULTILINE))
+    for case, row in rows.items():
+        assert row.startswith(f"{case.upper()} | ") and "](https://github.com/" in row
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    files = [ROOT / name for name in listed.stdout.split("\0") if name]
+    if not files:
+        pytest.skip("no git checkout")
+    used = {case for file in files if file.is_file() for case in CASE.findall(file.read_text("utf-8", "replace"))}
+    assert {case.lower() for case in used} - set(rows) == set()

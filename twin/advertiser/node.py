@@ -11,10 +11,10 @@ from . import discovery, hami, mig, mig_manager, mps, offer, pods, registrations
 from .plugin_config import ConfigError
 from .verdicts import ConfigMaps, Trouble, Verdict
 
-GPUS, MODEL, DRIVER = "twin.gpufleet/gpus", "twin.gpufleet/gpu-model", "twin.gpufleet/driver"
-MIG, AKS_PROFILE = "twin.gpufleet/mig", "twin.gpufleet/gpu-instance-profile"
-SECOND = "twin.gpufleet/second-plugin"  # which plugins run beside each other, and what each of them lost
-WROTE = "twin.gpufleet/wrote"  # role -> label keys that the advertiser set, so that it drops no one else's
+GPUS, MODEL, DRIVER = "twin.gpufleet.dev/gpus", "twin.gpufleet.dev/gpu-model", "twin.gpufleet.dev/driver"
+MIG, AKS_PROFILE = "twin.gpufleet.dev/mig", "twin.gpufleet.dev/gpu-instance-profile"
+SECOND = "twin.gpufleet.dev/second-plugin"  # which plugins run beside each other, and what each of them lost
+WROTE = "twin.gpufleet.dev/wrote"  # role -> label keys that the advertiser set, so that it drops no one else's
 
 
 @dataclass

@@ -15,7 +15,7 @@ from typing import Any
 from . import hami, pods
 from .plugin_config import Config, ConfigError, read
 
-READ = "twin.gpufleet/read"  # on a pod: what its programs read when they started
+READ = "twin.gpufleet.dev/read"  # on a pod: what its programs read when they started
 
 ConfigMaps = Mapping[tuple[str, str], dict[str, Any]]
 

@@ -4,8 +4,8 @@ Labels: exactly those sent, and those which AKS adds (AKS docs, use-labels and u
 accelerator label comes from the VM size, not from the driver). Taints: exactly those of the pool. A node offers
 cpu, memory and pods; GPUs appear only when a device plugin runs there (see twin/advertiser).
 
-Annotations: `twin.gpufleet/gpus`, `twin.gpufleet/gpu-model` from the size; `twin.gpufleet/driver` is the version of
-the driver that AKS installed, or "none"; `twin.gpufleet/gpu-instance-profile` as sent.
+Annotations: `twin.gpufleet.dev/gpus`, `twin.gpufleet.dev/gpu-model` from the size; `twin.gpufleet.dev/driver` is the version of
+the driver that AKS installed, or "none"; `twin.gpufleet.dev/gpu-instance-profile` as sent.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def annotations(pool: dict[str, Any]) -> dict[str, str]:
     row = pools.size(pool["vmSize"]) or {}
     out = {"kwok.x-k8s.io/node": "fake"}
     if row.get("gpus"):
-        out |= {"twin.gpufleet/gpus": str(row["gpus"]), "twin.gpufleet/gpu-model": row["model"]}
+        out |= {"twin.gpufleet.dev/gpus": str(row["gpus"]), "twin.gpufleet.dev/gpu-model": row["model"]}
         installed = pools.table()["driver_versions"].get(row.get("driver"))
-        out["twin.gpufleet/driver"] = installed if installed and pool["gpuProfile"]["driver"] == "Install" else "none"
+        out["twin.gpufleet.dev/driver"] = installed if installed and pool["gpuProfile"]["driver"] == "Install" else "none"
         if pool.get("gpuInstanceProfile"):
-            out["twin.gpufleet/gpu-instance-profile"] = pool["gpuInstanceProfile"]
+            out["twin.gpufleet.dev/gpu-instance-profile"] = pool["gpuInstanceProfile"]
     return out
 
 

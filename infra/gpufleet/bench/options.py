@@ -1,4 +1,4 @@
-"""Command line of the bench, shared by ``gpufleet bench`` and the archive that a Job runs."""
+"""Command line of the bench: for ``gpufleet bench`` and for the archive that a Job runs."""
 
 from __future__ import annotations
 
@@ -24,25 +24,44 @@ _CLASSES = {name: about for name, about in WORKLOADS.items() if name != COMMAND}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workload", default="training,inference,notebook,copy", help=f"of {', '.join(_WORKLOADS)}")
-    parser.add_argument("--neighbour", metavar="CLASS,...", help="one process of the workload beside n-1 of this class")
-    parser.add_argument("--method", default=TIME_SLICING, help=f"of {', '.join(METHODS)}")
-    parser.add_argument("--processes", default="1-8", help="numbers of processes, e.g. 1-8 or 1,2,4,8")
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--window", type=float, default=2.0, metavar="S", help="measured time of one point")
-    parser.add_argument("--warm-up", type=float, default=0.3, metavar="S")
-    parser.add_argument("--backend", choices=["auto", "torch", "driver"], default="auto")
-    parser.add_argument("--fresh", action="store_true", help="new processes for each number of processes")
-    parser.add_argument("--time-limit", type=float, metavar="S", help="skip points that would end later")
-    parser.add_argument("--gpu", metavar="UUID", help="which GPU (index or UUID); the first one without it")
-    parser.add_argument("--step-pattern", metavar="REGEX", help="command: an output line that matches is one step")
-    parser.add_argument("--allow-settings", action="store_true", help="may change time slice and MIG: own machine")
+    parser.add_argument(
+        "--workload", default="training,inference,notebook,copy", help=f"one or more of {', '.join(_WORKLOADS)}"
+    )
+    parser.add_argument(
+        "--neighbour", metavar="CLASS,...", help="run one process of the workload beside n-1 processes of this class"
+    )
+    parser.add_argument("--method", default=TIME_SLICING, help=f"one or more of {', '.join(METHODS)}")
+    parser.add_argument(
+        "--processes", default="1-8", metavar="N,...", help="how many processes share the GPU: 1-8 or 1,2,4,8"
+    )
+    parser.add_argument("--repetitions", type=int, default=3, metavar="N", help="measure each point N times")
+    parser.add_argument("--window", type=float, default=2.0, metavar="S", help="seconds that one point is measured")
+    parser.add_argument("--warm-up", type=float, default=0.3, metavar="S", help="seconds before that are not measured")
+    parser.add_argument(
+        "--backend", choices=["auto", "torch", "driver"], default="auto", help="PyTorch or the CUDA driver alone"
+    )
+    parser.add_argument("--fresh", action="store_true", help="start new processes for each point")
+    parser.add_argument("--time-limit", type=float, metavar="S", help="skip points that would end after S seconds")
+    parser.add_argument("--gpu", metavar="UUID", help="index or UUID of the GPU (default: the first)")
+    parser.add_argument("--step-pattern", metavar="REGEX", help="for COMMAND: an output line that matches is one step")
+    parser.add_argument(
+        "--allow-settings", action="store_true", help="allow changes of time slice and MIG on this machine"
+    )
     parser.add_argument("--time-slice", metavar="LENGTH,...", help=f"{'|'.join(TIME_SLICES)}; needs --allow-settings")
     parser.add_argument("--mig", metavar="PROFILE", help="MIG profile for method mig; needs --allow-settings")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="JSON lines (default: standard output)")
-    parser.add_argument("--plot", type=Path, metavar="PNG", help="needs matplotlib (extra 'bench')")
-    parser.add_argument("--from", dest="source", type=Path, nargs="+", metavar="FILE", help="report earlier lines")
-    parser.add_argument("program", nargs="*", metavar="COMMAND", help="the command for workload 'command', after --")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the measured JSON lines to FILE (default: standard output)"
+    )
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the result; needs matplotlib (extra 'bench')")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="measure nothing; report lines of earlier runs",
+    )
+    parser.add_argument("program", nargs="*", metavar="COMMAND", help="your own program to measure, after --")
 
 
 def parse_counts(text: str) -> tuple[int, ...]:
@@ -121,8 +140,8 @@ def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
 
 
 def to_words(args: argparse.Namespace) -> list[str]:
-    """The words that make another bench measure the same; every option is spelled out, so a newer default is no
-    surprise. Options about files stay behind."""
+    """The command line that makes another bench measure the same. It names every option, so that other defaults there
+    change nothing. Options about files are left out."""
     words = ["--workload", args.workload, "--method", args.method, "--processes", args.processes]
     words += ["--repetitions", str(args.repetitions), "--window", f"{args.window:g}", "--warm-up", f"{args.warm_up:g}"]
     words += ["--backend", args.backend]
@@ -138,7 +157,7 @@ def to_words(args: argparse.Namespace) -> list[str]:
 
 
 def read_lines(paths: list[Path]) -> list[dict[str, Any]]:
-    """JSON lines of several files. Raises ValueError with file and line, OSError."""
+    """The JSON lines of several files. Raises OSError, or ValueError with file and line."""
     rows: list[dict[str, Any]] = []
     unfit: str | None = None
     for path in paths:
@@ -163,7 +182,7 @@ def read_lines(paths: list[Path]) -> list[dict[str, Any]]:
 
 
 def execute(args: argparse.Namespace, out: IO[str] | None = None) -> int:
-    """Run the bench or report earlier lines. 0: all measured, 1: something failed, 2: wrong use."""
+    """Run the bench or report earlier lines. Returns 0 all measured, 1 something failed, 2 wrong usage."""
     out = out or sys.stdout
     if args.source:
         try:

@@ -1,4 +1,11 @@
-"""`gpufleet advise`: which sharing method and how many replicas, argued from measurements."""
+"""Recommends a sharing method and a number of replicas from measurements, and prints the lines for the stack file.
+
+examples:
+    gpufleet advise --workload inference --gpu H200 --memory 8 --users 4
+    gpufleet advise --profile bench.jsonl --memory 8 --users 4 --latency 20
+
+Exit code: 0 advice, 1 no method answers the request, 2 wrong usage.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +27,28 @@ from gpufleet.findings.finding import closest_match
 def add_parser(subparsers: Any) -> None:
     """Registers the sub-command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "advise", help="which sharing method, how many replicas, at what cost", description=__doc__
+        "advise", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--workload", choices=CLASSES, help="class of the pods; or --profile")
-    parser.add_argument("--profile", type=Path, metavar="FILE", help="lines of your own 'gpufleet bench'")
-    parser.add_argument("--gpu", help="GPU model, e.g. H200; with --profile its measured GPU")
-    parser.add_argument("--memory", type=float, required=True, metavar="GIB", help="of one pod, CUDA context included")
-    parser.add_argument("--users", type=int, required=True, metavar="N", help="pods at the same time")
-    parser.add_argument("--latency", type=float, metavar="MS", help="bound on the p99 of a step or request")
-    parser.add_argument("--slowdown", type=float, metavar="TIMES", help="bound on the slowest pod against alone")
-    parser.add_argument("--isolation", choices=ISOLATIONS, default="none")
-    parser.add_argument("--environment", choices=ENVIRONMENTS, default="dev")
-    parser.add_argument("--unequal", action="store_true", help="pods differ in the memory they need")
-    parser.add_argument("--price", type=float, metavar="PER_GPU_HOUR")
-    parser.add_argument("--json", action="store_true")
-    parser.set_defaults(run=run)
+    parser.add_argument("--workload", choices=CLASSES, help="class of the pods; without it, that of --profile")
+    parser.add_argument("--profile", type=Path, metavar="FILE", help="output of your own 'gpufleet bench'")
+    parser.add_argument("--gpu", metavar="MODEL", help="GPU model, for example H200; without it, that of --profile")
+    parser.add_argument(
+        "--memory", type=float, required=True, metavar="GIB", help="GPU memory of one pod, CUDA context included"
+    )
+    parser.add_argument("--users", type=int, required=True, metavar="N", help="how many pods run at the same time")
+    parser.add_argument("--latency", type=float, metavar="MS", help="the p99 of a step or request must stay below this")
+    parser.add_argument(
+        "--slowdown", type=float, metavar="TIMES", help="the slowest pod may take this many times as long as alone"
+    )
+    parser.add_argument("--isolation", choices=ISOLATIONS, default="none", help="what must be kept apart")
+    parser.add_argument("--environment", choices=ENVIRONMENTS, default="dev", help="where the pods run")
+    parser.add_argument("--unequal", action="store_true", help="the pods need different amounts of memory")
+    parser.add_argument("--price", type=float, metavar="PER_GPU_HOUR", help="price of one GPU for one hour")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
-    """0: advice printed; 1: the request cannot be answered; 2: wrong use."""
+    """Returns 0 with advice, 1 when no method answers the request, 2 on wrong usage."""
     try:
         lines = None if args.profile is None else _lines(args.profile)
         profile = None if lines is None else _profile(args, lines)
@@ -76,7 +86,7 @@ def _profile(args: argparse.Namespace, lines: list[dict[str, Any]]) -> tuple[Mea
     for name in {one.gpu for one in own_measurements(lines, None)} if model else ():
         there = _model(name)
         if model and there and there.id != model.id and model.id not in gpu_groups():
-            raise ValueError(f"{args.profile} was measured on {name}, which is no {args.gpu}")
+            raise ValueError(f"{args.profile} was measured on {name}, not on {args.gpu}")
     return found
 
 
@@ -99,7 +109,7 @@ def _request(args: argparse.Namespace, profile: tuple[Measurement, ...] | None) 
         longer = [known for known in gpu_models() if known.lower().startswith(f"{name.lower()}-")]
         near = closest_match(name, gpu_models())
         meant = f" ({', '.join(longer)})" if longer else f" (did you mean {near}?)" if near else ""
-        raise ValueError(f"GPU '{name}' is not in the catalogue{meant}; see 'gpufleet catalog gpu_models'")
+        raise ValueError(f"GPU '{name}' is not in the catalogue{meant}; see 'gpufleet catalog show gpu_models'")
     if profile:
         lines = [one for one in profile if one.gpu in (model.id, name)]
         if workload not in workloads:

@@ -1,4 +1,13 @@
-"""`gpufleet bench`: measure how processes share one GPU, or print a Kubernetes Job that does."""
+"""Measures how processes share the GPU of this machine, or prints a Kubernetes Job that does so on a node.
+
+examples:
+    gpufleet bench --method timeSlicing,mps --processes 1,2,4,8 --output bench.jsonl
+    gpufleet bench --from bench.jsonl
+    gpufleet bench --step-pattern "^step" --output mine.jsonl -- python train.py
+    gpufleet bench --job --stack local --pool a100 | kubectl apply -f -
+
+Exit code: 0 everything measured or printed, 1 something failed, 2 wrong usage.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +27,44 @@ _LOCAL = ("output", "plot", "source", "from_catalogue", "catalogue")
 def add_parser(subparsers: Any) -> None:
     """Registers the sub-command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "bench", help="measure sharing on a GPU", description=__doc__
+        "bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_arguments(parser)
-    parser.add_argument("--from-catalogue", metavar="GPU", help="report the committed measurements of a GPU model")
-    parser.add_argument("--catalogue", metavar="NAME=GPU", help="with --from: print catalogue tables, e.g. h200=H200")
+    parser.add_argument(
+        "--from-catalogue", metavar="GPU", help="print the measurements of a GPU model that gpufleet ships"
+    )
+    parser.add_argument(
+        "--catalogue",
+        metavar="NAME=GPU",
+        help="with --from: print the lines as catalogue tables, for example h200=H200",
+    )
     job = parser.add_argument_group("Kubernetes Job")
-    job.add_argument("--job", action="store_true", help="print the manifests of a Job with these options, run nothing")
-    job.add_argument("--stack", metavar="NAME", help="what the Job needs to run on a pool, from a stack")
-    job.add_argument("--stack-file", type=Path, metavar="FILE", help="the same, from a stack file anywhere")
-    job.add_argument("--pool", metavar="NAME", help="which pool of the stack; needed where it has several")
-    job.add_argument("--image", default=JobOptions.image, help="any image with Python 3.11 or newer")
-    job.add_argument("--namespace", default=JobOptions.namespace)
-    job.add_argument("--name", default=JobOptions.name)
-    job.add_argument("--resource", help=f"name of the GPU resource to ask for (default: {JobOptions.resource})")
-    job.add_argument("--runtime-class")
-    job.add_argument("--node-selector", action="append", default=[], metavar="KEY=VALUE")
-    job.add_argument("--toleration", action="append", default=[], metavar="KEY[=VALUE]")
-    job.add_argument("--deadline", type=int, default=JobOptions.deadline_seconds, metavar="S")
-    parser.set_defaults(run=run)
+    job.add_argument("--job", action="store_true", help="print the manifests of a Job that measures with these options")
+    job.add_argument(
+        "--stack", metavar="NAME", help="take selector, tolerations and resource from a pool of this stack"
+    )
+    job.add_argument("--stack-file", type=Path, metavar="FILE", help="the same for a stack file in any place")
+    job.add_argument("--pool", metavar="NAME", help="the pool; needed where the stack has several")
+    job.add_argument(
+        "--image", default=JobOptions.image, help="an image with Python 3.11 or newer (default: %(default)s)"
+    )
+    job.add_argument("--namespace", default=JobOptions.namespace, help="default: %(default)s")
+    job.add_argument("--name", default=JobOptions.name, help="name of the Job (default: %(default)s)")
+    job.add_argument("--resource", metavar="NAME", help=f"GPU resource to request (default: {JobOptions.resource})")
+    job.add_argument("--runtime-class", metavar="NAME", help="runtime class of the pod")
+    job.add_argument(
+        "--node-selector", action="append", default=[], metavar="KEY=VALUE", help="may be given several times"
+    )
+    job.add_argument(
+        "--toleration", action="append", default=[], metavar="KEY[=VALUE]", help="may be given several times"
+    )
+    job.add_argument(
+        "--deadline", type=int, default=JobOptions.deadline_seconds, metavar="S", help="end the Job after S seconds"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """0: all measured (or printed), 1: something failed, 2: wrong use."""
+    """Returns 0 when everything was measured or printed, 1 when something failed, 2 on wrong usage."""
     if args.job:
         return _job(args)
     if args.from_catalogue:
@@ -130,7 +154,7 @@ _MOST_OF_NAME = 54
 
 
 def _job_problems(args: argparse.Namespace) -> list[str]:
-    """What the API server would refuse in the manifests."""
+    """Options that the API server would refuse in the manifests."""
     found = []
     if not _NAME.fullmatch(args.name) or len(args.name) > _MOST_OF_NAME:
         found.append(f"--name '{args.name}': small letters, digits and '-', at most {_MOST_OF_NAME}")

@@ -1,4 +1,10 @@
-"""`gpufleet catalog`: the tables behind the plan, and which of their rows are old."""
+"""Shows the tables behind the plan (GPUs, sizes, drivers, ...), and which of their rows are old.
+
+examples:
+    gpufleet catalog show
+    gpufleet catalog show gpu_models --json
+    gpufleet catalog check --months 12
+"""
 
 from __future__ import annotations
 
@@ -16,14 +22,16 @@ EXIT_OK, EXIT_OLD, EXIT_USAGE = 0, 1, 2
 
 def add_parser(subparsers: Any) -> None:
     """Registers the command."""
-    parser = subparsers.add_parser("catalog", help="the tables behind the plan")
+    parser = subparsers.add_parser("catalog", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    old = actions.add_parser("check", help="rows that were last looked up too long ago; exit code 1 when there are any")
+    old = actions.add_parser(
+        "check", help="list rows whose source was last read too long ago; exit code 1 when there are any"
+    )
     old.add_argument("--months", type=_whole_number, default=12, metavar="N", help="how old a row may be (default: 12)")
-    old.add_argument("--json", action="store_true", help="machine-readable")
-    show = actions.add_parser("show", help="the rows of a table, or of all tables of a file")
-    show.add_argument("table", nargs="?", help="table or file; without it, the names of all tables")
-    show.add_argument("--json", action="store_true", help="machine-readable")
+    old.add_argument("--json", action="store_true", help="print JSON")
+    show = actions.add_parser("show", help="show the rows of a table, or of all tables of a file")
+    show.add_argument("table", nargs="?", help="name of a table or file; without it the names of all tables are listed")
+    show.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,11 @@
-"""`gpufleet inventory`: hosts, groups and variables for Ansible, as `ansible-inventory` prints them."""
+"""Prints the hosts of a stack file with groups and variables for Ansible, as `ansible-inventory` does.
+
+examples:
+    gpufleet inventory -s idc --graph
+    gpufleet inventory -s idc --host gpu01
+
+Exit code: 0 no errors, 1 errors in the stack file, 2 wrong usage.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +24,18 @@ from gpufleet.inventory.show import as_json, graph, listing
 
 def add_parser(subparsers: Any) -> None:
     """Adds the command to the `gpufleet` parser."""
-    parser: argparse.ArgumentParser = subparsers.add_parser("inventory", description=__doc__)
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "inventory", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add_stack_options(parser)
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--list", action="store_true", help="everything, as JSON")
+    what.add_argument("--list", action="store_true", help="groups, hosts and variables as JSON")
     what.add_argument("--host", metavar="NAME", help="the variables of one host, as JSON")
     what.add_argument("--graph", action="store_true", help="groups and hosts as a tree")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the inventory; with errors nothing but what is wrong, and 1."""
+    """Prints the inventory. With errors it prints only those and returns 1."""
     root = project_root(stack_file(args).resolve().parent)
     compiled = compile_option(args, inventory_rules(root, os.environ))
     found = inventory_of(compiled, root, os.environ)

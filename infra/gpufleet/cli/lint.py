@@ -1,8 +1,15 @@
-"""`gpufleet lint PATH|-`: what your YAML will really do with GPUs.
+"""Shows what your YAML will really do with GPUs, and what is wrong with it. Needs no cluster and no stack file.
 
-Reads plugin configurations, ConfigMaps, values of the GPU Operator's chart and of the plugin's chart, ClusterPolicies,
-DaemonSets and workloads; files, folders, or the output of `kubectl get -o yaml`. Everything that is given in one call
-is judged together: names, keys and namespaces must agree, and workloads must ask for what the nodes will offer.
+It reads plugin configurations, ConfigMaps, values of the GPU Operator's chart and of the plugin's chart,
+ClusterPolicies, DaemonSets and workloads, from files, folders or `kubectl get -o yaml`. Everything given in one
+call is checked together: names must agree, and workloads must ask for what the nodes offer.
+
+examples:
+    gpufleet lint manifests/ --gpus 4xA100-80GB
+    gpufleet lint values.yaml config.yaml --stack aks-prod
+    kubectl get cm,ds,deploy -A -o yaml | gpufleet lint - --gpus 2xT4
+
+Exit code: 0 no errors, 1 errors, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -30,25 +37,45 @@ STDIN = "<stdin>"
 def add_parser(subparsers: Any) -> None:
     """Registers the sub-command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "lint",
-        help="what your YAML will really do",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "lint", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders; - for standard input")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or folder; - reads standard input")
     parser.add_argument("--gpus", metavar="NxMODEL", help="the GPUs of a node, for example 4xA100-80GB")
-    parser.add_argument("--mig", default="", metavar="LAYOUT", help="0=1g.10gb,2g.20gb;1= or 7x1g.10gb for every GPU")
-    parser.add_argument("--strategy", choices=("none", "single", "mixed"), help="the plugin's MIG_STRATEGY")
-    parser.add_argument("--stack", metavar="NAME", help="take nodes and drivers from the pools of a stack")
-    parser.add_argument("--stack-file", type=Path, metavar="FILE", help="the same, from a stack file anywhere")
-    parser.add_argument("--pool", metavar="NAME", help="only this pool of the stack")
+    parser.add_argument(
+        "--mig",
+        default="",
+        metavar="LAYOUT",
+        help="MIG instances per GPU: 0=1g.10gb,2g.20gb;1= or, for every GPU, 7x1g.10gb",
+    )
+    parser.add_argument(
+        "--strategy", choices=("none", "single", "mixed"), help="MIG strategy of the plugin (MIG_STRATEGY)"
+    )
+    parser.add_argument("--stack", metavar="NAME", help="take GPUs, drivers and taints from the pools of this stack")
+    parser.add_argument("--stack-file", type=Path, metavar="FILE", help="the same for a stack file in any place")
+    parser.add_argument("--pool", metavar="NAME", help="take only this pool of the stack")
     parser.add_argument("--driver", metavar="VERSION", help="the driver of the nodes, for example 535.183.01")
-    parser.add_argument("--taint", action="append", default=[], metavar="K=V:EFFECT", help="a taint of the nodes")
-    parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="the plugin's environment")
-    parser.add_argument("--as", dest="kind", choices=("config", "operator-values", "chart-values"), help="what it is")
-    parser.add_argument("--fix", action="store_true", help="write what can be corrected with certainty")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
-    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--taint",
+        action="append",
+        default=[],
+        metavar="K=V:EFFECT",
+        help="a taint of the nodes; may be given several times",
+    )
+    parser.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable in the plugin's environment; may be given several times",
+    )
+    parser.add_argument(
+        "--as",
+        dest="kind",
+        choices=("config", "operator-values", "chart-values"),
+        help="what the files are, where their content does not show it",
+    )
+    parser.add_argument("--fix", action="store_true", help="correct the files where the right text is certain")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 class UsageError(Exception):
@@ -95,7 +122,7 @@ def _files(paths: list[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
 
 
 def _read(path: str) -> Iterator[tuple[str, bytes]]:
-    """Raises UsageError when a path does not exist or cannot be opened."""
+    """Name and content of each file under a path. Raises UsageError when a file cannot be read."""
     if path == "-":
         yield STDIN, sys.stdin.buffer.read()
         return
@@ -120,7 +147,7 @@ def _hidden(path: Path, root: Path) -> bool:
 
 
 def _nodes(args: argparse.Namespace) -> list[tuple[str, Any]]:
-    """What is judged: one set of options, or one per pool of a stack."""
+    """The nodes to check against: one set of options, or one per pool of a stack."""
     from gpufleet.lint import Options
     from gpufleet.lint.recognise import FORCED
 
@@ -193,7 +220,10 @@ def _taints(words: list[str]) -> tuple[Any, ...]:
 
 
 def _fix(files: list[tuple[str, str]], nodes: list[tuple[str, Any]], *, show: bool) -> list[tuple[str, str]]:
-    """Corrects the files in place (standard input: to standard output, if to `show`), and the list itself."""
+    """Corrects the files on disk and in the list `files`. Returns what was corrected, as (file, what).
+
+    Standard input is written to standard output where `show` is set.
+    """
     from gpufleet.lint import lint
     from gpufleet.lint.config import plausible_node
     from gpufleet.lint.fix import Reading
@@ -241,7 +271,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _labels(labels: Mapping[str, str] | None) -> dict[str, str] | None:
-    """Labels that are certain: without the product where only a group of models is known."""
+    """The labels without the product, where only a group of models is known and so the product is not certain."""
     from gpufleet.lint.node import UNKNOWN_PRODUCT
 
     return None if labels is None else {k: v for k, v in labels.items() if not v.startswith(UNKNOWN_PRODUCT)}
@@ -293,5 +323,5 @@ def _print(
         for key, value in sorted((row["labels"] or {}).items()):
             print(f"    label:   nvidia.com/{key}={value}", file=out)
     if any(one.node is None for _, report in reports for one in report.checked):
-        print("With --gpus 4xA100-80GB it is said what such a node will offer.", file=out)
+        print("Add --gpus 4xA100-80GB to see what such a node will offer.", file=out)
     print(summary(found), file=out)

@@ -1,4 +1,11 @@
-"""`gpufleet mirror-list`: everything to mirror for a stack, and what cannot be told."""
+"""Lists the images, charts, packages, keys and files that a stack needs, for a mirror; and what is not known yet.
+
+examples:
+    gpufleet mirror-list -s idc
+    gpufleet mirror-list -s idc --json
+
+Exit code: 0 no errors, 1 errors in the stack file, 2 wrong usage.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +23,15 @@ from gpufleet.mirror.mirror_list import MirrorList, Repository, mirror_list
 
 def add_parser(subparsers: Any) -> None:
     """Adds the command to the `gpufleet` parser."""
-    parser: argparse.ArgumentParser = subparsers.add_parser("mirror-list", description=__doc__)
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "mirror-list", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add_stack_options(parser)
-    parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the list; with errors in the stack file only those, and 1."""
+    """Prints the list. With errors in the stack file it prints only those and returns 1."""
     compiled = compile_option(args)
     if compiled.stack is None or compiled.plan is None:
         from gpufleet.findings.render import summary, text

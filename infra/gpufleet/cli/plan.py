@@ -1,4 +1,12 @@
-"""`gpufleet plan`: needs no credentials, no engine, no cluster."""
+"""Shows what a stack file will do and everything that is wrong with it. Needs no credentials and no cluster.
+
+examples:
+    gpufleet plan -s aks-dev
+    gpufleet plan -f other/Pulumi.test.yaml --json
+    gpufleet plan -s idc --facts facts/
+
+Exit code: 0 no errors, 1 errors, 2 wrong usage.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +23,22 @@ from gpufleet.compiled import MoreRules
 
 def add_parser(subparsers: Any) -> None:
     """Adds the command to the `gpufleet` parser."""
-    parser: argparse.ArgumentParser = subparsers.add_parser("plan", description=__doc__)
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "plan", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add_stack_options(parser)
-    parser.add_argument("--json", action="store_true", help="plan and diagnostics as one JSON document")
+    parser.add_argument("--json", action="store_true", help="print plan and findings as one JSON document")
     parser.add_argument(
         "--facts",
         type=Path,
         metavar="PATH",
-        help="refuse what contradicts facts of hosts: a folder of HOST.json as playbooks/verify.yml keeps them, or one"
-        " JSON document with host and fact",
+        help="compare with what the hosts reported: a folder of HOST.json, as playbooks/verify.yml writes it,"
+        " or one JSON document",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the plan and all diagnostics; 1 when there are errors."""
+    """Prints the plan and all findings. Returns 1 when there are errors."""
     compiled = compile_option(args, _facts(args.facts) if args.facts is not None else None)
     if args.json:
         document = {
@@ -46,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _facts(path: Path) -> MoreRules:
-    """The rules of facts against the stack; exits with a usage message when the facts cannot be opened."""
+    """The rules that compare host facts with the stack. Exits with a usage message when the facts cannot be opened."""
     from gpufleet.inventory.facts_file import read_facts
     from gpufleet.rules.host_facts import check_facts
 

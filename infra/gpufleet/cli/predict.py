@@ -1,8 +1,14 @@
-"""`gpufleet predict FILE|-`: what the device plugin makes of configurations, one JSON row each.
+"""Predicts what a node offers when NVIDIA's device plugin reads a configuration. Reads and writes JSON lines.
 
-A row has `config` (the text), `gpus`, and optionally `name`, `mig` (`0=1g.5gb,3g.20gb;1=`), `env`, `product` and
-`memory` (MiB per GPU). Out comes the same row with outcome, capacity, strategy, fail_gt1, labels, labels_lost and
-ignored_fields_warned. A row that cannot be read comes out with `error` in place of the answers.
+A line needs `config` (the text) and `gpus` (how many the node has). `name`, `mig` (`0=1g.5gb,3g.20gb;1=`),
+`env`, `product` and `memory` (MiB per GPU) are optional. The same line is printed with the answers: outcome,
+capacity, strategy, fail_gt1, labels, labels_lost, ignored_fields_warned; or with `error` if it cannot be read.
+
+examples:
+    gpufleet predict configurations.jsonl
+    gpufleet predict - < configurations.jsonl
+
+Exit code: 0 every line answered, 1 some line cannot be read, 2 the file cannot be read.
 """
 
 from __future__ import annotations
@@ -22,13 +28,9 @@ ANSWERS = ("outcome", "capacity", "strategy", "fail_gt1", "labels", "labels_lost
 def add_parser(subparsers: Any) -> None:
     """Registers the sub-command."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "predict",
-        help="predict what the NVIDIA device plugin advertises for configurations given as JSON lines",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "predict", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("file", help="JSON lines, - for standard input")
-    parser.set_defaults(run=run)
+    parser.add_argument("file", help="a file of JSON lines; - reads standard input")
 
 
 def run(args: argparse.Namespace) -> int:

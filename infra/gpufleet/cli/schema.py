@@ -1,4 +1,8 @@
-"""`gpufleet schema`: the JSON Schema of stack files."""
+"""Prints the JSON Schema of stack files, for completion and checks in an editor.
+
+example:
+    gpufleet schema > schema.json
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from gpufleet.cli.main import EXIT_OK
 
 def add_parser(subparsers: Any) -> None:
     """Adds the command to the `gpufleet` parser."""
-    subparsers.add_parser("schema", description=__doc__)
+    subparsers.add_parser("schema", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,10 +14,10 @@ STACKS = "stacks"
 
 
 def add_stack_options(parser: argparse.ArgumentParser) -> None:
-    """One of the two is required."""
+    """Adds `-s` and `-f`. One of the two is required."""
     group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("-s", "--stack", help=f"a stack of this project: {STACKS}/Pulumi.STACK.yaml")
-    group.add_argument("-f", "--file", type=Path, help="a stack file anywhere")
+    group.add_argument("-s", "--stack", help=f"name of a stack of this project: {STACKS}/Pulumi.STACK.yaml")
+    group.add_argument("-f", "--file", type=Path, help="path of a stack file")
 
 
 def project_root(start: Path | None = None) -> Path:
@@ -43,7 +43,7 @@ def find_stack(name: str, root: Path) -> Path:
 
 
 def stack_file(args: argparse.Namespace) -> Path:
-    """The path that the options name; exits with a usage message when there is no such stack."""
+    """The path of the chosen stack file. Exits with a usage message when there is no such stack."""
     if args.file is not None:
         return Path(args.file)
     try:
@@ -54,8 +54,10 @@ def stack_file(args: argparse.Namespace) -> Path:
 
 
 def compile_option(args: argparse.Namespace, also: MoreRules | None = None) -> Compiled:
-    """Reads and plans the chosen stack file, with more rules where a command has some; exits with a usage message
-    when the file cannot be opened."""
+    """Reads, checks and plans the chosen stack file. `also` adds rules of the command's own.
+
+    Exits with a usage message when the file cannot be opened.
+    """
     path = stack_file(args)
     shown = f"{STACKS}/{path.name}" if args.file is None else str(path)
     try:

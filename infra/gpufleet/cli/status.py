@@ -1,4 +1,11 @@
-"""`gpufleet status`: do the nodes show what the stack file declares? Exit code 0 yes, 1 no, 2 cannot be told."""
+"""Compares the cluster with the stack file, node by node, and names the cause of each difference.
+
+examples:
+    gpufleet status -s local
+    gpufleet status -s aks-dev --wait 600
+
+Exit code: 0 they agree, 1 they differ, 2 the cluster or the stack file cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +24,19 @@ INTERVAL_SECONDS = 0.5
 
 def add_parser(subparsers: Any) -> None:
     """Adds the command to the `gpufleet` parser."""
-    parser: argparse.ArgumentParser = subparsers.add_parser("status", description=__doc__)
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "status", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add_stack_options(parser)
-    parser.add_argument("--wait", type=seconds, default=0, metavar="SECONDS", help="try again until they agree")
-    parser.add_argument("--kubeconfig", type=Path, help="instead of the stack file's or the Pulumi stack's")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--wait", type=seconds, default=0, metavar="SECONDS", help="try for so long until they agree")
+    parser.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="use this one, not that of the stack file or the Pulumi stack"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def seconds(text: str) -> float:
-    """A time of an option. Raises ValueError, which argparse reports as wrong usage."""
+    """The value of a time option. Raises ValueError, which argparse reports as wrong usage."""
     value = float(text)
     if not 0 <= value < float("inf"):
         raise ValueError(text)

@@ -12,7 +12,7 @@ from gpufleet.device_plugin.model import Config, NodeLayout, Replicated, is_whol
 GPU = "nvidia.com/gpu"
 MIG = "nvidia.com/mig-"
 
-#: Clients that one MPS server takes, by compute capability; the plugin compares with 7.5, so V100 has the lower one.
+#: Clients per MPS server by compute capability. The plugin compares with 7.5, so V100 has the lower number.
 MPS_CLIENTS_FROM = (7, 5)
 MPS_MAX_CLIENTS, MPS_MAX_CLIENTS_OLD = 48, 16
 _OLD_PRODUCTS = ("V100", "TITAN V", "P100", "P40", "P4", "P6", "M60", "M40", "M10", "M6", "K80", "GTX")
@@ -60,7 +60,7 @@ def unshared(node: NodeLayout, mig_strategy: str) -> dict[str, int]:
 
 
 def shared(counts: Mapping[str, int], replicated: Replicated) -> dict[str, int]:
-    """Devices per resource after replication; of several entries for one resource the largest counts."""
+    """Devices per resource after replication. If a resource has several entries, the largest counts."""
     names = {row.name for row in replicated.rows}
     out = {name: count for name, count in counts.items() if name not in names}
     factor: dict[tuple[str, str], int] = {}

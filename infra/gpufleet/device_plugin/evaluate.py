@@ -52,7 +52,7 @@ def predict(
         fail_gt1=_fail_gt1(loaded.config),
         labels=None if lost or refused else gfd.labels(loaded.config, node, mig_strategy),
         labels_lost=lost,
-        # The recorded run counts the refusal of the MPS daemon among the warnings.
+        # In the recorded runs of the plugin, the refusal of the MPS daemon is a warning.
         ignored_fields_warned=warned or (refused is not None and not lost),
         no_effect=tuple(found),
         settings=values,
@@ -73,7 +73,7 @@ def _fail_gt1(config: Config) -> bool | None:
 
 
 def _disable_renaming(config: Config) -> bool:
-    """Throws away what the plugin does not support (custom resources, rename, devices); True if it logs that."""
+    """Drops what the plugin does not support (custom resources, rename, devices). True if the plugin logs it."""
     warned = config.custom_resources
     for replicated in (config.time_slicing, config.mps):
         for row in replicated.rows if replicated is not None else ():
@@ -118,7 +118,7 @@ def _factors(config: Config, base: Mapping[str, int]) -> dict[str, int]:
 
 
 def _largest(replicated: Replicated) -> dict[str, int]:
-    """Per resource the index of the entry that decides its count."""
+    """For each resource, the index of the entry that decides its count."""
     best: dict[str, int] = {}
     for i, row in enumerate(replicated.rows):
         if row.name not in best or row.replicas > replicated.rows[best[row.name]].replicas:

@@ -1,4 +1,4 @@
-"""Command line over environment over file, and the plugin's check of the result.
+"""The options in effect (command line before environment before file), and the plugin's check of them.
 
 Source: NVIDIA/k8s-device-plugin v0.20.0 cmd/nvidia-device-plugin/main.go, api/config/v1/{flags,config,imex}.go;
 github.com/urfave/cli v2 (environment values: ParseBool, comma lists; the first variable that is set counts).
@@ -41,7 +41,7 @@ def _parse(option: Option, text: str, *, cli: bool) -> Any:
 def settings(
     config: Config, env: Mapping[str, str], flags: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[Fault], list[NoEffect]]:
-    """The options in effect by path, with what could not be read and what the file sets in vain.
+    """The options in effect by path, the values that cannot be read, and the file's settings that are overridden.
 
     `flags` are command-line flags, with or without their dashes; `env` the environment of the plugin.
     """
@@ -82,7 +82,7 @@ def _outside(option: Option, env: Mapping[str, str], flags: Mapping[str, str]) -
             return f"--{name}", flags[name], True
     for name in option.env:
         if name in env:
-            # The first variable that exists counts; an empty list of numbers is taken as not set.
+            # The first variable that exists counts. An empty list of numbers counts as not set.
             return (None, "", False) if option.type == "ints" and env[name] == "" else (name, env[name], False)
     return None, "", False
 

@@ -58,7 +58,7 @@ def parse_float(text: str) -> float | None:
 
 
 def parse_bool(text: str) -> bool | None:
-    """strconv.ParseBool: exactly these spellings, nothing else (`yes` is none)."""
+    """strconv.ParseBool: only these spellings; `yes` is not one of them."""
     if text in ("1", "t", "T", "true", "TRUE", "True"):
         return True
     if text in ("0", "f", "F", "false", "FALSE", "False"):

@@ -40,7 +40,7 @@ def _resource_labels(config: Config | None, resource: str, count: int, parts: tu
 
 
 def labels_fail(config: Config, node: NodeLayout) -> bool:
-    """GFD gives up and writes no label at all: MPS on a node with a MIG-enabled GPU."""
+    """Whether GFD stops and writes no labels: MPS on a node with a MIG-enabled GPU."""
     return config.strategy == "mps" and bool(node.mig)
 
 
@@ -65,7 +65,7 @@ def labels(config: Config, node: NodeLayout, mig_strategy: str) -> dict[str, str
 
 
 def other_labels(config: Config, mig_strategy: str) -> dict[str, str]:
-    """Labels that say what the plugin was told, whatever the devices are."""
+    """Labels that depend only on the configuration, not on the devices."""
     out = {"mps.capable": "true" if config.strategy == "mps" else "false"}
     if mig_strategy != "none":
         out["mig.strategy"] = mig_strategy

@@ -26,7 +26,7 @@ _ZERO: dict[str, Any] = {"string": "", "bool": False, "strings": [], "ints": [],
 
 @dataclass
 class Loaded:
-    """The configuration with what was found while loading; it counts only while `faults` is empty."""
+    """The configuration, and what was found while loading. It is valid only if `faults` is empty."""
 
     config: Config = field(default_factory=Config)
     faults: list[Fault] = field(default_factory=list)
@@ -140,7 +140,7 @@ class _Loader:
     # --- scalars ----------------------------------------------------------------------------------------------------
 
     def scalar(self, path: PathParts, item: Item, kind: str) -> Any:
-        """A value of one of the option types; None for null and for what was refused."""
+        """A value of one of the option types; None for null and for a refused value."""
         value = item.value
         if value is None:
             return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-#: What go-nvml's mock server calls its GPUs; the product of the recorded vectors.
+#: The product name of go-nvml's mock server, which the recorded vectors have.
 MOCK_PRODUCT = "Mock-NVIDIA-A100-SXM4-40GB"
 
 _PROFILE = re.compile(r"(?:(\d+)c\.)?(\d+)g\.(\d+)gb((?:[+-][a-z][a-z.]*)?)")

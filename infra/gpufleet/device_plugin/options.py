@@ -12,7 +12,7 @@ import yaml
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-#: Keys of the levels that take any case (Go structs) and of those that do not (custom unmarshallers).
+#: Keys of levels that ignore case (Go structs), and of levels that do not (custom unmarshallers).
 TOP = ("version", "flags", "resources", "sharing", "imex")
 SHARING = ("timeSlicing", "mps")
 REPLICATED = ("renameByDefault", "failRequestsGreaterThanOne", "resources")

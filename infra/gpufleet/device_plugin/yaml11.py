@@ -21,7 +21,7 @@ from gpufleet.device_plugin import golang
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-#: Deeper nesting is refused; Go refuses it at 10,000 levels, no configuration needs more than ten.
+#: Deeper nesting is refused. Go refuses it at 10,000 levels; no configuration needs more than ten.
 MAX_DEPTH = 100
 
 #: go-yaml knows the byte order mark only at the start of a text; inside it is a letter like any other, for libyaml it
@@ -278,7 +278,7 @@ class _Decoder:
         return out
 
     def _mapping(self, node: _Node, out: Item) -> None:
-        """Adds the entries of a mapping to `out`, in the order of the text; a later equal key replaces an earlier."""
+        """Adds the entries of a mapping to `out` in the order of the text. A later equal key replaces the earlier."""
         pairs = iter(node.children)
         for key_node in pairs:
             value_node = next(pairs)
@@ -319,7 +319,7 @@ def _is_merge(node: _Node) -> bool:
 
 
 def _key_text(key: Any) -> str | None:
-    """A map key as JSON text; None for those that have none: null and integers beyond int64."""
+    """A map key as JSON text; None for keys that JSON cannot have: null, and integers beyond int64."""
     if key is None or (type(key) is int and key > golang.INT64_MAX):
         return None
     if isinstance(key, bool):

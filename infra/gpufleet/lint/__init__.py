@@ -1,4 +1,4 @@
-"""`gpufleet lint`: what given YAML will really do with GPUs, and what is wrong with it."""
+"""`gpufleet lint`: what YAML will really do with GPUs, and what is wrong with it."""
 
 from gpufleet.lint.run import Options, Report, lint
 

@@ -14,7 +14,7 @@ from gpufleet.device_plugin.yaml11 import Item, YamlError, read
 from gpufleet.findings.finding import Finding, finding
 from gpufleet.stackfile.source import PathParts, join_path
 
-#: Deeper than any real object; API servers refuse much less.
+#: No real object is nested as deeply; API servers refuse such objects.
 MOST_LEVELS = 40
 _SEPARATOR = re.compile(r"(?m)^---[ \t]*(?:#[^\n]*)?\r?$")
 
@@ -51,12 +51,12 @@ class Document:
 
     @property
     def name(self) -> str:
-        """metadata.name, or an empty text."""
+        """metadata.name; empty if not set."""
         return text_at(self.root, "metadata", "name")
 
     @property
     def namespace(self) -> str:
-        """metadata.namespace, or an empty text where it is not set."""
+        """metadata.namespace; empty if not set."""
         return text_at(self.root, "metadata", "namespace")
 
     @property
@@ -86,7 +86,7 @@ class Document:
 
 
 def get(item: Item | None, *path: str | int) -> Item | None:
-    """The value at a path below an item, or None where there is none."""
+    """The value at a path below an item, or None."""
     for step in path:
         if item is None:
             return None
@@ -99,7 +99,7 @@ def get(item: Item | None, *path: str | int) -> Item | None:
 
 
 def nearest(item: Item, path: Sequence[str | int]) -> Item:
-    """The value at a path, or the last one on the way there that exists."""
+    """The value at a path; if it does not exist, the nearest value above it."""
     for step in path:
         below = get(item, step)
         if below is None:
@@ -109,25 +109,25 @@ def nearest(item: Item, path: Sequence[str | int]) -> Item:
 
 
 def text_at(item: Item | None, *path: str | int) -> str:
-    """The string at a path, or an empty text where there is none."""
+    """The string at a path; empty if there is none."""
     found = get(item, *path)
     return found.value if found is not None and isinstance(found.value, str) else ""
 
 
 def truth(item: Item | None, *path: str | int) -> bool | None:
-    """The boolean at a path, or None where there is none."""
+    """The boolean at a path, or None."""
     found = get(item, *path)
     return found.value if found is not None and isinstance(found.value, bool) else None
 
 
 def entries(item: Item | None, *path: str | int) -> list[Item]:
-    """The list at a path, or an empty one."""
+    """The list at a path; empty if there is none."""
     found = get(item, *path)
     return found.value if found is not None and isinstance(found.value, list) else []
 
 
 def pairs(item: Item | None, *path: str | int) -> dict[str, Item]:
-    """The map at a path, or an empty one."""
+    """The map at a path; empty if there is none."""
     found = get(item, *path)
     return found.value if found is not None and isinstance(found.value, dict) else {}
 
@@ -157,7 +157,7 @@ def split(text: str) -> list[tuple[int, str]]:
 
 
 def parse(file: str, text: str) -> tuple[list[Document], list[Finding]]:
-    """The documents of a file, not yet recognised, and what could not be read."""
+    """The documents of a file, before their kinds are recognised; and a finding for each that cannot be read."""
     documents: list[Document] = []
     found: list[Finding] = []
     for offset, part in split(text):

@@ -1,4 +1,4 @@
-"""What stands inside other objects: chart values of Helm controllers, pods of custom resources."""
+"""Documents inside other objects: chart values of Helm controllers, pods of custom resources."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _IN_FILES: tuple[tuple[PathParts, PathParts], ...] = (
     (("releases", "*", "values", "*"), ("releases", "*", "chart")),
 )
 _CHARTS = {"gpu-operator": Kind.OPERATOR_VALUES, "nvidia-device-plugin": Kind.CHART_VALUES}
-#: Kinds whose limits bound nodes, not containers.
+#: Kinds whose `limits` limit nodes, not containers.
 _LIMITED = ("NodePool", "Provisioner")
 #: Values that single parameters next to them override.
 _WITH_PARAMETERS = ("values", "valuesObject", "valuesContent")
@@ -93,7 +93,7 @@ def _all_values(document: Document, places: Iterable[tuple[PathParts, PathParts]
 
 
 def _of_subcharts(document: Document) -> Iterator[Document]:
-    """The values of a chart that has ours as a dependency stand below its name."""
+    """The values of our chart as a dependency: they stand below its name in the values of the outer chart."""
     for name, kind in _CHARTS.items():
         item = get(document.root, name)
         if item is not None and isinstance(item.value, dict):

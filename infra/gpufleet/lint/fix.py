@@ -60,7 +60,7 @@ def fix_config(text: str, readings: Sequence[Reading]) -> Fixed:
             break
         now, what = step
         done.append(what)
-    # An edit may bring to light what an unknown key hid; in the end everything together must be better.
+    # An edit can reveal a problem that an unknown key hid, so the result as a whole must be better.
     weights = [(_weight(new), _weight(old)) for new, old in zip(judge(now), before, strict=True)]
     if not done or any(new > old for new, old in weights) or all(new == old for new, old in weights):
         now, done = text, []
@@ -101,7 +101,7 @@ def _read(text: str) -> Item | None:
 
 
 def _steps(text: str, judge: Judge) -> Iterator[tuple[str, str]]:
-    """Texts in which one problem of `text` is gone, a problem that every plugin has with it."""
+    """Candidates: `text` with one problem corrected. Only problems that it has for every plugin are corrected."""
     root = _read(text)
     if root is None:
         return
@@ -126,13 +126,13 @@ def _weight(answer: Prediction) -> tuple[int, int]:
 
 
 def _is_near(key: str, closest: str) -> bool:
-    """A slip of the pen, not another word."""
+    """Whether a word is a mistyped form of another one."""
     written, meant = (k.lower().replace("_", "").replace("-", "") for k in (key, closest))
     return SequenceMatcher(a=written, b=meant).ratio() >= _NEAR
 
 
 def _is_slip(name: str, closest: str) -> bool:
-    """A resource name that means another one. Under migStrategy single every instance is called gpu."""
+    """Whether a resource name is a mistyped form of another. Under migStrategy single every instance is called gpu."""
     if name.startswith("mig-") and (closest == "gpu" or profile_is_valid(name.removeprefix("mig-"))):
         return closest == "gpu"
     return _is_near(name, closest)
@@ -174,7 +174,7 @@ def _for_no_effect(text: str, root: Item, part: NoEffect) -> Iterator[tuple[list
 
 
 def _for_fault(text: str, root: Item, path: str) -> Iterator[tuple[list[Edit], str]]:
-    """Numbers and booleans in quotes, and sharing by a factor of 1, which is no sharing at all."""
+    """Corrects quoted numbers and booleans, and removes sharing with replicas 1, which is no sharing."""
     parent, key, item = _find(root, path)
     if item is None or parent is None:
         return
@@ -191,7 +191,7 @@ def _for_fault(text: str, root: Item, path: str) -> Iterator[tuple[list[Edit], s
 
 
 def _unshare(text: str, root: Item, path: str) -> Iterator[tuple[list[Edit], str]]:
-    """Removes an entry with replicas 1, and with the last entry the method, and with the last method `sharing`."""
+    """Removes an entry with replicas 1; then the method, and then `sharing`, if nothing is left in them."""
     parts = path.split(".")  # sharing, method, resources[i], replicas
     row_path, list_path, method_path = ".".join(parts[:-1]), ".".join(parts[:2]) + ".resources", ".".join(parts[:2])
     rows, _, row = _find(root, row_path)

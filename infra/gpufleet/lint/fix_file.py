@@ -1,4 +1,4 @@
-"""Corrected files: the texts of configurations put back where they stand, in ConfigMaps, values and quotes."""
+"""Corrected files: writes corrected configurations back to their places in ConfigMaps, values and quoted texts."""
 
 from __future__ import annotations
 

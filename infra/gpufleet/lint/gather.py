@@ -1,4 +1,4 @@
-"""What a set of documents says together: configurations, the ConfigMaps that hold them, and who reads them."""
+"""Collects from all documents: configurations, the ConfigMaps that hold them, and who reads them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class KeySet:
 
 @dataclass(frozen=True)
 class Reader:
-    """Somebody who reads a ConfigMap with configurations, with the environment that the plugin gets there."""
+    """An object that reads a ConfigMap with configurations, and the environment that it gives the plugin."""
 
     document: Document
     kind: Kind
@@ -42,12 +42,12 @@ class Reader:
     flags: Mapping[str, str] = field(default_factory=dict)
     container: Container | None = None
     file: str | None = None
-    """The one key that is read; None: any of them, by default or node label."""
+    """The only key that is read; None if a default or a node label chooses the key."""
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """Everything that is looked at across documents."""
+    """Everything that checks across documents need."""
 
     documents: tuple[Document, ...]
     configs: tuple[ConfigText, ...]
@@ -165,7 +165,7 @@ def _env_entries(root: Item | None) -> Iterator[dict[str, str]]:
 
 
 def chart_env(root: Item | None) -> dict[str, str]:
-    """The environment that the plugin's chart sets from its values; values that are not set set nothing."""
+    """The environment that the plugin's chart makes from its values. A value that is not set adds no variable."""
     known = table("chart_values")
     env = {"MPS_ROOT": text_at(root, "mps", "root") or known["mps_root"]}
     for value, variable in known["env"].items():
@@ -178,7 +178,7 @@ def chart_env(root: Item | None) -> dict[str, str]:
 
 
 def plugin_environment(container: Container) -> tuple[dict[str, str], dict[str, str]]:
-    """Environment and flags of a plugin container, as far as they are the plugin's own."""
+    """The environment variables and flags of a container that the plugin itself reads."""
     names = {name for option in options() for name in option.env}
     flags = {f"--{name}" for option in options() for name in option.flags}
     env = {k: v for k, v in container.env().items() if k in names}
@@ -212,7 +212,7 @@ def _readers(document: Document) -> Iterator[Reader]:
 
 
 def _file(container: Container, mount: Mount) -> str:
-    """The key below a mount that the plugin is told to read, or an empty text."""
+    """The key below a mount that the plugin is told to read; empty if none."""
     told = config_file(container)
     if told is None:
         return ""
@@ -232,5 +232,5 @@ def _of_manager(document: Document) -> str:
 
 
 def plugin_enabled(root: Item | None) -> bool:
-    """Whether operator values, or the spec of a ClusterPolicy, run the plugin (default: yes)."""
+    """Whether operator values, or the spec of a ClusterPolicy, enable the plugin (default: yes)."""
     return truth(root, "devicePlugin", "enabled") is not False

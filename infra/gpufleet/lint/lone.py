@@ -9,12 +9,12 @@ from gpufleet.device_plugin.yaml11 import Item
 from gpufleet.lint.document import MOST_LEVELS, Document, Kind, entries, get, pairs
 from gpufleet.stackfile.source import PathParts
 
-#: Fields of a pod that such objects have next to the container, or in it.
+#: Fields of a pod spec that such objects have beside the container, or inside it.
 _OF_POD = ("nodeSelector", "tolerations", "affinity", "hostUsers", "runtimeClassName")
 
 
 def lone_containers(document: Document) -> Iterator[Document]:
-    """Every map whose `resources` ask for GPUs, as a pod of its own; places and lines stay those of the text."""
+    """Each map whose `resources` ask for GPUs, as a pod with this container. Places and lines are those of the text."""
     for path, item, around in _found(document.root, document.root, ()):
         at = path if len(path) == 1 or any(get(item, k) for k in _OF_POD) else path[:-1]
         fields = {k: v for k in _OF_POD for v in (get(item, k) or get(around, k),) if v is not None}

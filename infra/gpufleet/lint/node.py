@@ -10,14 +10,14 @@ from gpufleet.catalog import GpuModel, gpu_groups, gpu_model, gpu_models
 from gpufleet.device_plugin import NodeLayout, parse_mig, profile_is_valid
 from gpufleet.findings.finding import closest_match
 
-#: Stands for the product label of a GPU whose exact model is not known; never shown.
+#: Placeholder for the product label when the exact GPU model is not known; never shown.
 UNKNOWN_PRODUCT = "unknown-product"
 
 _GPUS = re.compile(r"(\d+)\s*[x*]\s*(\S.*)|(\d+)")
 _EACH = re.compile(r"(\d+)[x*](\S+)")
 
 
-#: The largest servers hold 16; the stack file has the same bound.
+#: The largest servers have 16 GPUs; the stack file has the same limit.
 MOST_GPUS = 16
 
 
@@ -54,7 +54,7 @@ def parse_node(gpus: str, mig: str = "") -> NodeLayout:
 
 
 def _meant(name: str) -> str:
-    """Models whose name goes on after what was written, else the closest one."""
+    """Models whose name begins with what was written; if there is none, the closest one."""
     every = [*gpu_groups(), *gpu_models()]
     longer = [known for known in dict.fromkeys(every) if known.lower().startswith(f"{name.lower()}-")]
     near = closest_match(name, every)

@@ -1,4 +1,4 @@
-"""What nodes will offer under the given configurations, as far as workloads need to know it."""
+"""What nodes will offer with the given configurations: the part that checks of workloads need."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Offers:
-    """Resources by name. `certain` only where the user described the node: then nothing else is offered."""
+    """Resources by name. `certain` if the user described the node, so that it offers nothing else."""
 
     shares: dict[str, Share] = field(default_factory=dict)
     capacity: dict[str, int] = field(default_factory=dict)
@@ -34,13 +34,13 @@ class Offers:
     certain: bool = False
 
     def share(self, resource: str) -> Share | None:
-        """How a resource is shared; None where nothing says that it is."""
+        """How a resource is shared; None if it is not known to be shared."""
         found = self.shares.get(resource)
         return found if found is not None or not resource.endswith(SHARED) else Share()
 
 
 def offers(checked: Iterable[Checked], node: NodeLayout | None) -> Offers:
-    """The union over all accepted configurations; of several factors for one resource the largest."""
+    """The offers of all accepted configurations together. If they differ for a resource, the largest factor counts."""
     shares: dict[str, Share] = {}
     capacity: dict[str, int] = {}
     products: set[str] = set()

@@ -35,7 +35,7 @@ def _typed(item: Item) -> Item:
 
 
 def with_parameters(root: Item | None, given: Iterable[tuple[str, Item]]) -> Item | None:
-    """Values with parameters over them; the root stays as it is where there are none."""
+    """The values with parameters applied. Without parameters the same object is returned."""
     for name, value in given:
         steps: list[str | int] = [
             int(m[2]) if m[2] is not None else re.sub(r"\\(.)", r"\1", m[1]) for m in _STEP.finditer(name)

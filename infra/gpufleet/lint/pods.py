@@ -23,12 +23,12 @@ class Container:
 
     @property
     def name(self) -> str:
-        """Its name, or an empty text."""
+        """Its name; empty if not set."""
         return text_at(self.item, "name")
 
     @property
     def image(self) -> str:
-        """Its image, or an empty text."""
+        """Its image; empty if not set."""
         return text_at(self.item, "image")
 
     @property
@@ -37,7 +37,7 @@ class Container:
         return [*texts(get(self.item, "command")), *texts(get(self.item, "args"))]
 
     def env(self) -> dict[str, str]:
-        """Variables with a plain value; values that come from elsewhere are left out."""
+        """Variables with a literal value. Variables with `valueFrom` are left out."""
         found = {}
         for entry in entries(self.item, "env"):
             value = get(entry, "value")
@@ -46,7 +46,7 @@ class Container:
         return found
 
     def env_item(self, name: str) -> tuple[Item, PathParts] | None:
-        """The entry of a variable, however it is set."""
+        """The entry of a variable, with a literal value or with `valueFrom`."""
         for i, entry in enumerate(entries(self.item, "env")):
             if text_at(entry, "name") == name:
                 return entry, (*self.path, "env", i)
@@ -86,7 +86,7 @@ def _words(text: str) -> list[str]:
 
 
 def pod_path(document: Document) -> tuple[str, ...] | None:
-    """The path to the pod spec of an object, or None where it has none."""
+    """The path to the pod spec of an object, or None."""
     return POD_PATHS.get(document.api_kind)
 
 
@@ -179,7 +179,7 @@ def config_mounts(document: Document, container: Container) -> list[Mount]:
 
 
 def other_mounts(container: Container) -> list[str]:
-    """Every path at which something is mounted."""
+    """All mount paths."""
     return [text_at(m, "mountPath").rstrip("/") for m in entries(container.item, "volumeMounts")]
 
 

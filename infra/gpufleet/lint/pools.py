@@ -1,4 +1,4 @@
-"""One list of findings for several pools: what holds on some of them only says so."""
+"""Merges the findings of several pools. A finding that holds only on some pools names them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from gpufleet.findings.finding import Finding, Severity
 from gpufleet.lint.document import Kind
 from gpufleet.lint.run import Report, in_order
 
-#: Codes that keep a pod off a pool; where another pool takes it, nothing is wrong.
+#: Codes that say that a pod cannot run on a pool. If another pool takes the pod, nothing is wrong.
 _KEEP_OFF = frozenset({"GF603", "GF620"})
 
 Spot = tuple[str, str | None, int | None, str]
 
 
 def merge(reports: list[tuple[str, Report]]) -> list[Finding]:
-    """The findings of all pools, by file and line, each once. One report is taken as it is."""
+    """The findings of all pools, each once, sorted by file and line. A single report is returned unchanged."""
     if len(reports) == 1:
         return list(reports[0][1].found)
     pools: dict[Finding, list[str]] = {}
@@ -46,6 +46,6 @@ def _words(names: list[str]) -> str:
 
 
 def _is_daemon_set(one: Finding, report: Report) -> bool:
-    """A DaemonSet is wanted on every pool: nothing makes up for one that it does not reach."""
+    """Whether the finding is about a DaemonSet: it must reach every pool, so another pool does not make up for one."""
     before = [d for d in report.documents if d.file == one.file and d.root.line <= (one.line or 0)]
     return bool(before) and before[-1].kind is Kind.DAEMON_SET

@@ -1,4 +1,4 @@
-"""What a document is, told from its content."""
+"""Recognises the kind of a document by its content."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def kind_of(root: Item) -> Kind:
 
 
 def _all_known(root: Item, known: list[str]) -> bool:
-    """Every key is one of a chart, or a slip of the pen."""
+    """Whether every key is a key of the chart, or a mistyped one."""
     return all(closest_match(key, known) for key in pairs(root))
 
 
 def _is_chart_config(root: Item) -> bool:
-    """`config` as the plugin's chart has it; other charts have a `config.name` too."""
+    """Whether `config` looks as in the plugin's chart; other charts have a `config.name` too."""
     config = pairs(root, "config")
     if "fallbackStrategies" in config:
         return True
@@ -103,7 +103,7 @@ def _is_chart_config(root: Item) -> bool:
 
 
 def looks_like_config(root: Item) -> bool:
-    """A plugin configuration, also one with mistyped keys."""
+    """Whether it is a plugin configuration; keys may be mistyped."""
     keys = {k: v for k, v in pairs(root).items() if k not in ("apiVersion", "kind", "metadata")}
     if not keys or len(keys) != len(pairs(root)) or "mig-configs" in keys:  # the last is a MIG layout file
         return False
@@ -118,7 +118,7 @@ def looks_like_config(root: Item) -> bool:
             return True
         if inner & {"TIMESLICING"} or (golang.fold(key).replace("_", "") == "TIMESLICING" and "RESOURCES" in inner):
             return True
-    # Many other files have a version: the rest must at least resemble our keys.
+    # Many other files have a `version`, so the other keys must at least resemble those of the plugin.
     rest = [key for key in keys if golang.fold(key) != "VERSION"]
     return len(rest) < len(keys) and (not rest or any(_resembles_option(key) for key in rest))
 

@@ -26,7 +26,7 @@ _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 @dataclass(frozen=True)
 class Options:
-    """What is said of the nodes: layout, the plugin's environment, driver, taints; a forced kind.
+    """What the user says about the nodes (layout, the plugin's environment, driver, taints), and a forced kind.
 
     `driver` is an exact version, or what is known of a pool's driver. `env` counts before what the texts say of the
     plugin's environment, `pool_env` only where they say nothing of it.
@@ -55,7 +55,7 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether there is an error."""
+        """Whether any finding is an error."""
         return any(d.severity is Severity.ERROR for d in self.found)
 
 
@@ -89,7 +89,7 @@ def _as_files(documents: list[Document], text: str) -> list[Document]:
 
 
 def check_documents(run: Gathered, checked: list[Checked], options: Options) -> list[Finding]:
-    """All checks but those of the configurations themselves."""
+    """All checks except those of single configurations."""
     found: list[Finding] = []
     given = offers(checked, options.node)
     workloads = run.of(Kind.WORKLOAD, Kind.DAEMON_SET)
@@ -112,7 +112,7 @@ def check_documents(run: Gathered, checked: list[Checked], options: Options) -> 
 
 
 def in_order(found: list[Finding]) -> list[Finding]:
-    """By file and line, errors first on one line; what is said twice is said once."""
+    """Sorted by file and line, errors first on a line, without duplicates."""
     files = {name: i for i, name in enumerate(dict.fromkeys(d.file for d in found))}
     unique = list({(d.file, d.line, d.code, d.path, d.message): d for d in found}.values())
     return sorted(unique, key=lambda d: (files[d.file], d.line or 0, _RANK[d.severity]))

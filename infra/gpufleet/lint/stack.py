@@ -66,7 +66,7 @@ def _node(pool: FleetPool) -> NodeLayout | None:
 
 
 def _env(fleet: Fleet) -> dict[str, str]:
-    """The operator's DaemonSet has an environment that beats the file; the standalone plugin is given a file alone."""
+    """The plugin's environment: variables of the operator, which override the file; none for the standalone plugin."""
     if fleet.release is None:
         return {}
     return {**operator_env(None), "MIG_STRATEGY": fleet.release.mig_strategy}

@@ -1,4 +1,4 @@
-"""The status in plain words."""
+"""Prints the status as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _row(node: NodeStatus) -> tuple[str, ...]:
 
 
 def render(status: Status) -> str:
-    """A table of nodes, then causes and notes, then the verdict."""
+    """A table of nodes, the causes and notes of each, and the result in one line."""
     lines = table(("node", "pool", "declared", "observed", "configuration", ""), [_row(n) for n in status.nodes])
     for node in status.nodes:
         lines += [f"{node.node}: {text}" for text in (*node.causes, *node.notes)]

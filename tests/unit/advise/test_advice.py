@@ -417,7 +417,7 @@ def test_the_users_profile_is_what_the_advice_rests_on(capsys: pytest.CaptureFix
     assert document["expected"]["total"] == 220.0
     assert "driver 580.1, 2026-12-01" in document["basis"]
     for more, why in (
-        (("--gpu", "H200"), "was measured on Tesla T4, which is no H200"),
+        (("--gpu", "H200"), "was measured on Tesla T4, not on H200"),
         (("--workload", "copy"), "no measurement of copy"),
     ):
         code, _, errors = run(capsys, "--profile", str(path), "--memory", "3", "--users", "4", *more)

@@ -51,7 +51,7 @@ def test_what_a_node_will_offer(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert row["capacity"] == {"nvidia.com/mig-1g.10gb": 56}
     assert row["labels"]["mig-1g.10gb.replicas"] == "2" and row["labels"]["gpu.memory"] == "81920"
     code, out, _ = run(capsys, str(file))
-    assert "With --gpus" in out
+    assert "Add --gpus" in out
 
 
 def test_json_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,8 +125,8 @@ def test_a_node_offers_no_gpu_before_a_plugin_runs_on_it() -> None:
     assert "nvidia.com/gpu" not in str(node)
     assert node["metadata"]["annotations"] == {
         "kwok.x-k8s.io/node": "fake",
-        "twin.gpufleet/gpus": "8",
-        "twin.gpufleet/gpu-model": "A100",
+        "twin.gpufleet.dev/gpus": "8",
+        "twin.gpufleet.dev/gpu-model": "A100",
     }
     assert node["spec"]["taints"] == [
         {"key": "sku", "value": "gpu", "effect": "NoSchedule"},

@@ -15,11 +15,11 @@ def sharing(replicas: int, rename: bool = False) -> str:
 
 def node(gpus: int = 1, driver: str | None = "580.126.09", labels: dict[str, str] | None = None, model: str = "T4",
          layout: str | None = None) -> dict[str, Any]:
-    notes = {"twin.gpufleet/gpus": str(gpus), "twin.gpufleet/gpu-model": model}
+    notes = {"twin.gpufleet.dev/gpus": str(gpus), "twin.gpufleet.dev/gpu-model": model}
     if driver is not None:
-        notes["twin.gpufleet/driver"] = driver
+        notes["twin.gpufleet.dev/driver"] = driver
     if layout is not None:
-        notes["twin.gpufleet/mig"] = layout
+        notes["twin.gpufleet.dev/mig"] = layout
     return {"metadata": {"name": "n1", "labels": labels or {}, "annotations": notes},
             "status": {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "4"}}}
 

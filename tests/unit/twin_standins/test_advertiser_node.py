@@ -144,15 +144,15 @@ def test_without_a_driver_nothing_is_offered_until_one_comes() -> None:
 
 def test_mig_layouts_and_aks_profiles() -> None:
     aks = node(gpus=8)
-    aks["metadata"]["annotations"] |= {"twin.gpufleet/gpu-model": "A100-SXM4-40GB",
-                                       "twin.gpufleet/gpu-instance-profile": "MIG1g"}
+    aks["metadata"]["annotations"] |= {"twin.gpufleet.dev/gpu-model": "A100-SXM4-40GB",
+                                       "twin.gpufleet.dev/gpu-instance-profile": "MIG1g"}
     single = plugin(config=False, env=[{"name": "MIG_STRATEGY", "value": "single"}])
     mixed = plugin(config=False, env=[{"name": "MIG_STRATEGY", "value": "mixed"}])
     assert offered([pod(single)], of=aks) == {GPU: 56}
     assert offered([pod(mixed)], of=aks) == {"nvidia.com/mig-1g.5gb": 56}
     assert offered([pod(plugin(config=False))], of=aks) == {GPU: 8}
     host = node(gpus=2)
-    host["metadata"]["annotations"]["twin.gpufleet/mig"] = "0=1g.10gb;1="
+    host["metadata"]["annotations"]["twin.gpufleet.dev/mig"] = "0=1g.10gb;1="
     assert trouble([pod(single)], of=host)[0] == "CrashLoopBackOff"
 
 

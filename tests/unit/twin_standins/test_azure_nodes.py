@@ -36,14 +36,14 @@ def test_a_gpu_node(put_pool: Put, kube: FakeKube) -> None:
     assert node["spec"]["taints"] == [{"key": "sku", "value": "gpu", "effect": "NoSchedule"},
                                       {"key": "drain", "effect": "NoExecute"}]
     assert node["metadata"]["annotations"] == {
-        "kwok.x-k8s.io/node": "fake", "twin.gpufleet/gpus": "1", "twin.gpufleet/gpu-model": "T4",
-        "twin.gpufleet/driver": "580.126.09"}
+        "kwok.x-k8s.io/node": "fake", "twin.gpufleet.dev/gpus": "1", "twin.gpufleet.dev/gpu-model": "T4",
+        "twin.gpufleet.dev/driver": "580.126.09"}
     assert node["status"]["allocatable"] == {"cpu": "4", "memory": "28Gi", "pods": "110", "ephemeral-storage": "128Gi"}
 
 
 def test_driver_none_leaves_the_node_without_a_driver(put_pool: Put, kube: FakeKube) -> None:
     put_pool(gpuProfile={"driver": "None"})
-    assert of_pool(kube, "t4")[0]["metadata"]["annotations"]["twin.gpufleet/driver"] == "none"
+    assert of_pool(kube, "t4")[0]["metadata"]["annotations"]["twin.gpufleet.dev/driver"] == "none"
 
 
 @pytest.mark.parametrize(("changes", "count"), [
