@@ -158,8 +158,8 @@ def _job_problems(args: argparse.Namespace) -> list[str]:
 
 
 def _from_catalogue(args: argparse.Namespace) -> int:
-    from gpufleet.advise.measurements import best, measurements
     from gpufleet.bench import report
+    from gpufleet.measure.measurements import best, measurements
 
     found = [m for m in measurements() if m.gpu.casefold() == args.from_catalogue.casefold()]
     if not found:

@@ -1,6 +1,6 @@
 """Sharing that goes against what was measured, or against what the cluster is for.
 
-The objections themselves are those of `gpufleet advise` (advise/against.py); memory is GF302, in sharing.py.
+The objections themselves are those of `gpufleet advise` (measure/objections.py); memory is GF302, in sharing.py.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def check_advice(stack: Stack) -> list[Finding]:
         environment = stack.cluster.environment
         if workload != "training" and environment != "production":
             continue
-        from gpufleet.advise.against import objections  # measurements are read only where something may be said
-        from gpufleet.advise.measurements import measurements
+        from gpufleet.measure.measurements import measurements
+        from gpufleet.measure.objections import objections  # measurements are read only where something may be said
 
         whole = not isinstance(spec, Mig)  # nothing was measured inside an instance
         said = objections(

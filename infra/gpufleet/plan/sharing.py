@@ -170,7 +170,9 @@ def _check_memory(facts: Facts, spec: Spec, profile: Profile, path: str) -> list
 def _measured_memory(spec: Spec) -> str:
     """What becomes of memory promised twice: as measured for time-slicing, of a GPU or inside an instance."""
     if isinstance(spec, TimeSlicing | Mig):
-        from gpufleet.advise.isolation import unbounded_memory  # measurements are read only where something may be said
+        from gpufleet.measure.isolation import (
+            unbounded_memory,  # measurements are read only where something may be said
+        )
 
         return unbounded_memory()
     return "A pod that asks for more than is left is refused it."
