@@ -48,7 +48,7 @@ def service_labels(pool: dict[str, Any], cluster: dict[str, Any]) -> dict[str, s
     return labels
 
 
-def annotations(pool: dict[str, Any]) -> dict[str, str]:
+def node_annotations(pool: dict[str, Any]) -> dict[str, str]:
     row = pools.size(pool["vmSize"]) or {}
     out = {"kwok.x-k8s.io/node": "fake"}
     if row.get("gpus"):
@@ -79,7 +79,7 @@ def manifest(cluster_id: str, cluster: dict[str, Any], pool: dict[str, Any], ind
             "ephemeral-storage": f"{pool['osDiskSizeGB']}Gi"}
     return {
         "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": name, "annotations": annotations(pool),
+        "metadata": {"name": name, "annotations": node_annotations(pool),
                      "labels": {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone,
                                 **service_labels(pool, cluster), **(pool.get("nodeLabels") or {})}},
         "spec": {"taints": taints(pool), "providerID": f"azure://{cluster_id}/virtualMachines/{name}"},
