@@ -10,6 +10,7 @@ from gpufleet.findings.finding import Finding, Severity, acknowledge, errors
 from gpufleet.plan.compile import Plan, check, compile_plan
 from gpufleet.stackfile.consequences import without_consequences
 from gpufleet.stackfile.model import Stack
+from gpufleet.stackfile.project import stack_name
 from gpufleet.stackfile.references import check_references
 from gpufleet.stackfile.source import Source, from_engine, known_sections, read_file
 from gpufleet.stackfile.validate import validate
@@ -70,14 +71,10 @@ def compile_file(
     return compile_source(name or stack_name(path), source, read, also)
 
 
-def compile_engine(name: str, config: Mapping[str, str], secrets: frozenset[str], file: Path | None) -> Compiled:
+def compile_engine(
+    name: str, config: Mapping[str, str], secrets: frozenset[str], file: Path | None, shown_as: str | None = None
+) -> Compiled:
     """Plans what the Pulumi engine hands over. Problems of the YAML text itself are taken from the file."""
-    source = from_engine(config, secrets, file)
+    source = from_engine(config, secrets, file, shown_as)
     read = read_file(file, source.file)[1] if file is not None and file.is_file() else []
     return compile_source(name, source, read)
-
-
-def stack_name(path: Path) -> str:
-    """`Pulumi.aks-dev.yaml` -> `aks-dev`; any other file gives its stem."""
-    stem = path.name.removesuffix(".yaml").removesuffix(".yml")
-    return stem.removeprefix("Pulumi.")

@@ -11,6 +11,7 @@ from typing import Any
 
 from gpufleet.bench import options
 from gpufleet.bench.job import JobOptions, manifests, toleration
+from gpufleet.extras import require
 
 _LOCAL = ("output", "plot", "source", "from_catalogue", "catalogue")
 
@@ -43,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     """0: all measured (or printed), 1: something failed, 2: wrong use."""
     if args.job:
         return _job(args)
+    if args.plot:
+        require("bench", "gpufleet bench --plot")
     if args.from_catalogue:
         return _from_catalogue(args)
     if args.catalogue:
@@ -94,14 +97,14 @@ def _on_pool(args: argparse.Namespace) -> JobOptions:
     Raises:
         LookupError: no such stack or pool, a stack file with errors, or a pool that offers no GPU.
     """
-    from gpufleet.cli.stack_option import STACKS, find_stack, project_root
     from gpufleet.compiled import compile_file
     from gpufleet.plan.sharing import profiles, serves
     from gpufleet.stackfile.model import stack_pools
+    from gpufleet.stackfile.project import project
     from gpufleet.teams.teams import pool_access
 
-    path = args.stack_file or find_stack(args.stack, project_root())
-    shown = str(args.stack_file or f"{STACKS}/{path.name}")
+    path = args.stack_file or project().find(args.stack)
+    shown = str(args.stack_file or project().shown(path))
     try:
         stack = compile_file(path, args.stack, shown).stack
     except OSError as error:

@@ -9,14 +9,14 @@ import pulumi_kubernetes as k8s
 
 from gpufleet.compiled import Compiled, compile_engine
 from gpufleet.deploy.options import InCluster
+from gpufleet.extras import missing
 from gpufleet.findings.finding import Finding, Severity, errors, summary, text
 from gpufleet.internal_error import internal_error
 from gpufleet.plan.compile import Plan
 from gpufleet.plan.render import pool_table
 from gpufleet.stackfile.model import AksStack, ExistingStack
 from gpufleet.stackfile.pools import AksPool, NodePool
-
-ROOT = Path(__file__).resolve().parents[3]
+from gpufleet.stackfile.project import project
 
 
 def run() -> None:
@@ -35,16 +35,18 @@ def run() -> None:
 
 def _run() -> None:
     stack = pulumi.get_stack()
-    root = Path(pulumi.runtime.get_root_directory() or ROOT)
-    file = root / "stacks" / f"Pulumi.{stack}.yaml"
+    home = project(Path(pulumi.runtime.get_root_directory() or "."))
+    file = home.stack_file(stack)
     config = dict(pulumi.runtime.config.CONFIG.get())
     secrets = frozenset(key for key in config if pulumi.runtime.config.is_config_secret(key))
-    compiled = compile_engine(stack, config, secrets, file)
+    compiled = compile_engine(stack, config, secrets, file, home.shown(file))
     tell(compiled.found)
     if compiled.failed or compiled.plan is None:
         raise pulumi.RunError(f"{stack}: {summary(errors(compiled.found))}. Nothing was changed.")
     pulumi.log.info("\n".join(pool_table(compiled.plan)))
-    deploy(compiled, root)
+    if isinstance(compiled.stack, AksStack) and (lacking := missing("azure", "A stack on AKS")):
+        raise pulumi.RunError(lacking)
+    deploy(compiled, home.root)
 
 
 def tell(found: tuple[Finding, ...]) -> None:

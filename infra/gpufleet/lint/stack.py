@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpufleet.cli.stack_option import STACKS, project_root
 from gpufleet.compiled import compile_file
 from gpufleet.device_plugin import NodeLayout
 from gpufleet.lint.gather import operator_env
@@ -16,6 +15,7 @@ from gpufleet.plan.pool_driver import pool_driver
 from gpufleet.plan.taints import Taint, pool_taints
 from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.pools import Pool
+from gpufleet.stackfile.project import project
 from gpufleet.stackfile.sharing import Mig
 from gpufleet.stackfile.software import OperatorRoute
 from gpufleet.teams.cuda import KnownDriver
@@ -39,11 +39,13 @@ def pools_of(stack: str | None, file: Path | None, pool: str | None) -> list[Poo
     Raises:
         ValueError: no such stack or pool, the stack file has errors, or nothing is known about its hardware.
     """
-    path = file or project_root() / STACKS / f"Pulumi.{stack}.yaml"
     try:
+        path = file or project().find(stack or "")
         compiled = compile_file(path)
+    except LookupError as error:
+        raise ValueError(str(error)) from None
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}") from None
+        raise ValueError(f"{file}: {error.strerror}") from None
     if compiled.stack is None:
         raise ValueError(f"{path} has errors; see gpufleet plan")
     found: list[PoolNode] = []

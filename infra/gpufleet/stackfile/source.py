@@ -280,7 +280,9 @@ def read_file(path: Path, shown_as: str | None = None) -> tuple[Source, list[Fin
     return parse(text, shown_as or str(path))
 
 
-def from_engine(config: Mapping[str, str], secret_keys: frozenset[str], file: Path | None) -> Source:
+def from_engine(
+    config: Mapping[str, str], secret_keys: frozenset[str], file: Path | None, shown_as: str | None = None
+) -> Source:
     """The configuration as the Pulumi engine hands it over (`namespace:key` -> text, objects as JSON).
 
     The engine's values count (they include `--config` overrides); the file gives lines. Secrets stay markers: the
@@ -288,7 +290,7 @@ def from_engine(config: Mapping[str, str], secret_keys: frozenset[str], file: Pa
     """
     text = Source()
     if file is not None and file.is_file():
-        text = read_file(file, f"{file.parent.name}/{file.name}")[0]
+        text = read_file(file, shown_as)[0]
     data: dict[str, Any] = {}
     for full, value in config.items():
         prefix, key = _split_key(full)
