@@ -20,20 +20,26 @@ def add_stack_options(parser: argparse.ArgumentParser) -> None:
 
 def stack_file(args: argparse.Namespace) -> Path:
     """The path that the options name; exits with a usage message when there is no such stack."""
+    return _file_and_name(args)[0]
+
+
+def _file_and_name(args: argparse.Namespace) -> tuple[Path, str]:
+    """The stack file, and how messages name it."""
     if args.file is not None:
-        return Path(args.file)
+        return Path(args.file), str(args.file)
+    here = project()
     try:
-        return project().find(args.stack)
+        path = here.find(args.stack)
     except LookupError as error:
         print(f"gpufleet: {error}", file=sys.stderr)
         raise SystemExit(EXIT_USAGE) from None
+    return path, here.shown(path)
 
 
 def compile_option(args: argparse.Namespace, also: MoreRules | None = None) -> Compiled:
     """Reads and plans the chosen stack file, with more rules where a command has some; exits with a usage message
     when the file cannot be opened."""
-    path = stack_file(args)
-    shown = project().shown(path) if args.file is None else str(path)
+    path, shown = _file_and_name(args)
     try:
         return compile_file(path, args.stack, shown, also)
     except OSError as error:
