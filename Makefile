@@ -40,6 +40,7 @@ status: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --no-cache
 
 test: lint
 	$(BIN)/python -m twin tools

@@ -14,6 +14,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def _simulate(twin: Twin, stack: str, config: dict[str, Any]) -> None:
     declared = nodes.declared(config, stack)
     nodes.reconcile(twin.core, stack, declared)
     for node in declared:
-        wait(lambda name=node.name: twin.node_ready(name), 60, f"node {node.name} is Ready")
+        wait(partial(twin.node_ready, node.name), 60, f"node {node.name} is Ready")
     if declared:
         gpus = sum(node.gpus for node in declared)
         say(f"Nodes: {', '.join(node.name for node in declared)} ({gpus} GPUs in all; simulated).")

@@ -336,7 +336,10 @@ def _wait_ready(layout: Layout, awaited: list[Part]) -> None:
             how = "does not answer" if runs() else "ended at once"
             return f"{part.name} {how}; the last lines of {log}:\n{processes.tail(log)}"
 
-        processes.until(ready, READY_SECONDS, message, gone=lambda runs=runs: not runs())
+        def gone(runs: Callable[[], bool] = runs) -> bool:
+            return not runs()
+
+        processes.until(ready, READY_SECONDS, message, gone)
 
 
 def state(layout: Layout) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from kubernetes import client
+from gpufleet.stackfile.project import project as find_project
+from kubernetes import client as kube
 
 from twin import controlplane, nodes, pulumi_home, toolchain
 from twin.controlplane import CHECKOUT, Layout
@@ -75,14 +76,14 @@ class Twin:
         """The administrator's kubeconfig; its context is ``twin``."""
         return self.layout.kubeconfig
 
-    def client(self) -> client.ApiClient:
+    def client(self) -> kube.ApiClient:
         """Return an API client for the twin's API server."""
         return controlplane.api_client(self.layout)
 
     @property
-    def core(self) -> client.CoreV1Api:
+    def core(self) -> kube.CoreV1Api:
         """The core/v1 API: nodes, pods, namespaces, ConfigMaps."""
-        return client.CoreV1Api(self.client())
+        return kube.CoreV1Api(self.client())
 
     def env(self, project: Path | None = None) -> dict[str, str]:
         """Return a whole environment for commands of a project; without one, for the checkout's own stacks.
@@ -196,7 +197,7 @@ def wait(predicate: Callable[[], T], seconds: float, what: str) -> T:
             if value := predicate():
                 return value
             last = f"last value: {value!r}"
-        except client.ApiException as error:
+        except kube.ApiException as error:
             if error.status not in (404, 409, 429, 500, 503, 504):
                 raise
             last = f"last answer: {error.status} {error.reason}"
@@ -228,7 +229,7 @@ def write_stack(project: Path, stack: str, text: str) -> Path:
 
 def stack_file(project: Path, stack: str) -> Path:
     """Return where a stack's file belongs."""
-    return project / "stacks" / f"Pulumi.{stack}.yaml"
+    return find_project(project).stack_file(stack)
 
 
 __all__ = ["Result", "Twin", "TwinError", "make_project", "wait", "write_stack"]

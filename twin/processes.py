@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from twin.errors import TwinError
@@ -63,6 +64,10 @@ def alive(record: Record) -> bool:
     """Say whether the recorded process, and no other with its pid, runs."""
     _reap(record.pid)
     return start_time(record.pid) == record.started
+
+
+def _ended(record: Record) -> bool:
+    return not alive(record)
 
 
 def _reap(pid: int) -> None:
@@ -136,7 +141,7 @@ def stop(records: Iterable[Record], seconds: float = 20.0) -> None:
             except PermissionError:
                 stubborn.append(record)
                 break
-            _settle(lambda record=record: not alive(record), seconds if sent == signal.SIGTERM else 5.0)
+            _settle(partial(_ended, record), seconds if sent == signal.SIGTERM else 5.0)
         if alive(record):
             stubborn.append(record)
         else:

@@ -15,6 +15,7 @@ from gpufleet.plan.model import Plan
 from gpufleet.rules.check import check
 from gpufleet.stackfile.consequences import without_consequences
 from gpufleet.stackfile.model import Stack
+from gpufleet.stackfile.project import stack_name
 from gpufleet.stackfile.references import check_references
 from gpufleet.stackfile.source import Source, from_engine, known_sections, read_file
 from gpufleet.stackfile.validate import validate
@@ -77,14 +78,10 @@ def compile_file(
     return compile_source(name or stack_name(path), source, read, also)
 
 
-def compile_engine(name: str, config: Mapping[str, str], secrets: frozenset[str], file: Path | None) -> Compiled:
+def compile_engine(
+    name: str, config: Mapping[str, str], secrets: frozenset[str], file: Path | None, shown_as: str | None = None
+) -> Compiled:
     """Plans what the Pulumi engine hands over. Problems of the YAML text itself are taken from the file."""
-    source = from_engine(config, secrets, file)
+    source = from_engine(config, secrets, file, shown_as)
     read = read_file(file, source.file)[1] if file is not None and file.is_file() else []
     return compile_source(name, source, read)
-
-
-def stack_name(path: Path) -> str:
-    """`Pulumi.aks-dev.yaml` -> `aks-dev`; any other file gives its stem."""
-    stem = path.name.removesuffix(".yaml").removesuffix(".yml")
-    return stem.removeprefix("Pulumi.")

@@ -88,9 +88,9 @@ class InventoryModule(BaseInventoryPlugin):
             raise AnsibleParserError(f"{path}: give stack or file")
         if file is not None:
             return (folder / file).resolve()
-        options = _product("gpufleet.cli.stack_option")
+        project = _product("gpufleet.stackfile.project").project(folder)
         try:
-            return Path(options.find_stack(stack, options.project_root(folder)))
+            return Path(project.find(stack))
         except LookupError as error:
             raise AnsibleParserError(f"{path}: {error}") from None
 
@@ -113,8 +113,8 @@ class InventoryModule(BaseInventoryPlugin):
 def _planned(file: Path, warn: Callable[[str], None]) -> Any:
     """The inventory of a stack file. Raises AnsibleParserError with the diagnostics that `gpufleet plan` prints."""
     load, told = _product("gpufleet.inventory.load"), _product("gpufleet.findings.render")
-    root = _product("gpufleet.cli.stack_option").project_root(file.parent)
-    shown = str(file.relative_to(root) if file.is_relative_to(root) else file)
+    project = _product("gpufleet.stackfile.project").project(file.parent)
+    root, shown = project.root, project.shown(file)
     try:
         compiled = _product("gpufleet.compiled").compile_file(file, None, shown, load.inventory_rules(root, os.environ))
     except OSError as error:
@@ -144,6 +144,6 @@ def _product(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise AnsibleParserError(
-            f"{error}. The plugin needs the Python package gpufleet beside Ansible: run Ansible from its .venv"
-            " (`make setup`)."
+            f"{error}. The inventory plugin needs the Python package gpufleet beside Ansible: pip install"
+            " 'gpufleet[hosts]'"
         ) from None

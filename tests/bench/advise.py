@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpufleet.advise.interpolate import leave_one_out
-from gpufleet.advise.measurements import measurements
+from gpufleet.measure.interpolate import leave_one_out
+from gpufleet.measure.measurements import measurements
 
 from tests.bench.measure import Row
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from tests.bench.measure import ROOT, Row, alternate
@@ -27,8 +28,8 @@ def _preview(twin: Twin, folder: Path) -> Row:
     shutil.copytree(ROOT / "tests" / "bench" / "minimal", theirs)
     (theirs / ".venv").symlink_to(ROOT / ".venv")
     one, other = alternate(
-        lambda: twin.pulumi(ours, "aks-dev", "preview").require() and None,
-        lambda: twin.pulumi(theirs, "dev", "preview").require() and None,
+        lambda: twin.pulumi(ours, "aks-dev", "preview").require(),
+        lambda: twin.pulumi(theirs, "dev", "preview").require(),
         7,
     )
     return Row(
@@ -45,6 +46,10 @@ config:
 """
 
 
+def _offers(twin: Twin, count: int) -> bool:
+    return twin.allocatable("arrive-1") == count
+
+
 def _arrival(twin: Twin, folder: Path) -> Row:
     project = make_project(folder / "arrive", {"arrive": STACK.format(replicas=4)})
     twin.add_node("arrive-1", gpus=2, model="T4")
@@ -58,7 +63,7 @@ def _arrival(twin: Twin, folder: Path) -> Row:
         write_stack(project, "arrive", STACK.format(replicas=replicas))
         start = time.perf_counter()
         twin.pulumi(project, "arrive", "up").require()
-        twin.wait(lambda want=2 * replicas: twin.allocatable("arrive-1") == want, 60, "the new count")
+        twin.wait(partial(_offers, twin, 2 * replicas), 60, "the new count")
         totals.append(time.perf_counter() - start)
     total, idle = sorted(totals)[1], sorted(same)[1]
     return Row(

@@ -25,7 +25,7 @@ class Row:
     aim: str
 
 
-def alternate(one: Callable[[], None], other: Callable[[], None], rounds: int) -> tuple[float, float]:
+def alternate(one: Callable[[], object], other: Callable[[], object], rounds: int) -> tuple[float, float]:
     """Median wall seconds of both, run in turns so that a noisy moment hits both; one round before is not counted."""
     times: tuple[list[float], list[float]] = ([], [])
     for round_ in range(rounds + 1):

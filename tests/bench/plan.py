@@ -12,6 +12,9 @@ from gpufleet.stackfile.source import parse
 
 from tests.bench.measure import Row, alternate, command
 
+#: pydantic loads what makes models when the first one is made.
+ONE_MODEL = "import yaml\nfrom pydantic import BaseModel\nclass Model(BaseModel):\n    n: int\nModel(n=1)"
+
 HEAD = """\
 config:
   gpufleet:cluster: {kind: aks, name: big, location: eastus, version: "1.36"}
@@ -54,6 +57,7 @@ def run() -> list[Row]:
     plan = command([python.parent / "gpufleet", "plan", "-s", "aks-dev"])
     base = command([python, "-c", "import yaml, pydantic"])
     mine, theirs = alternate(plan, base, 25)
+    again, one = alternate(plan, command([python, "-c", ONE_MODEL]), 25)
     rows = [
         Row(
             "`gpufleet plan -s aks-dev`, whole process",
@@ -61,7 +65,14 @@ def run() -> list[Row]:
             f'`python -c "import yaml, pydantic"` {theirs * 1000:.0f} ms',
             f"{mine / theirs:.2f}",
             "2",
-        )
+        ),
+        Row(
+            "the same against pydantic at work",
+            f"{again * 1000:.0f} ms",
+            f"`import yaml` and a pydantic model of one field {one * 1000:.0f} ms",
+            f"{again / one:.2f}",
+            "for orientation",
+        ),
     ]
     seconds(10, 1)
     ten, hundred, thousand = seconds(10, 9), seconds(100, 5), seconds(1000, 3)

@@ -164,7 +164,7 @@ def run(text: str, stack: str = "test", environment: dict[str, str] | None = Non
         data = parse(text)[0].data
         cluster = data.get("cluster")
         where = cluster.get("kubeconfig") if isinstance(cluster, dict) else None
-        files = {f"stacks/Pulumi.{stack}.yaml": text}
+        files = {f"stacks/Pulumi.{stack}.yaml": text, "Pulumi.yaml": "name: test\nstackConfigDir: stacks\n"}
         if isinstance(where, dict) and where.get("path"):
             files[where["path"]] = KUBECONFIG
         for name, content in files.items():

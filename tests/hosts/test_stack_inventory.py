@@ -94,7 +94,7 @@ def road(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         folder = tmp_path_factory.mktemp("project")
         for name in ("stacks", "inventories/group_vars", "facts"):
             (folder / name).mkdir(parents=True)
-        (folder / "Pulumi.yaml").write_text("name: gpufleet\n")
+        (folder / "Pulumi.yaml").write_text("name: gpufleet\nstackConfigDir: stacks\n")
         (folder / "stacks/Pulumi.idc.yaml").write_text(stack_file(twin))
         source = folder / "inventories/idc.gpufleet.yml"
         source.write_text("plugin: gpufleet.hosts.stack\nstack: idc\n")

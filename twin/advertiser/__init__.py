@@ -1,11 +1,11 @@
 """The advertiser: plays kubelet, device plugin, feature discovery and the operator's labels for simulated nodes.
 
-A simulated node says what GPUs it has in annotations: `twin.gpufleet.dev/gpus`, `twin.gpufleet.dev/gpu-model` and, optionally,
-`twin.gpufleet.dev/driver` (a version, or "none" for a node without a driver) and `twin.gpufleet.dev/mig` (a layout such as
-`0=1g.10gb,1g.10gb;1=`; the Azure stand-in gives `twin.gpufleet.dev/gpu-instance-profile` instead). It offers GPUs only
-while a device plugin runs on it, NVIDIA's or HAMi's, and then as many as the configuration says which that very pod
-mounted when it started. What the advertiser found is in `twin.gpufleet.dev/second-plugin`, where two plugins run beside
-each other, and, as long as the operator's MIG manager runs, in `twin.gpufleet.dev/mig`.
+A simulated node says what GPUs it has in annotations: `twin.gpufleet.dev/gpus`, `twin.gpufleet.dev/gpu-model` and,
+optionally, `twin.gpufleet.dev/driver` (a version, or "none" for a node without a driver) and `twin.gpufleet.dev/mig`
+(a layout such as `0=1g.10gb,1g.10gb;1=`; the Azure stand-in gives `twin.gpufleet.dev/gpu-instance-profile` instead).
+It offers GPUs only while a device plugin runs on it, NVIDIA's or HAMi's, and then as many as the configuration says
+which that very pod mounted when it started. What the advertiser found is in `twin.gpufleet.dev/second-plugin`, where
+two plugins run beside each other, and, as long as the operator's MIG manager runs, in `twin.gpufleet.dev/mig`.
 
 | file | subject |
 | --- | --- |

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -80,7 +80,7 @@ class _Yaml11(yaml.SafeLoader):
     What that refuses is tried as a float, so that 08 is 8. Merge keys and tags of one's own are not modelled.
     """
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own name and form
         first: [pair for pair in pairs if pair[0].rpartition(":")[2] not in ("int", "bool", "float")]
         for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()}
 
@@ -254,11 +254,12 @@ def _entry(entry: Any, warnings: list[str]) -> Shared:
         raise ConfigError("parse", "no resource name specified")
     name = _resource_name(entry["name"])
     replicas = entry.get("replicas")
-    whole = isinstance(replicas, int) or (isinstance(replicas, float) and replicas.is_integer())
-    if isinstance(replicas, bool) or not whole or not -(2**63) <= replicas < 2**63:
+    if isinstance(replicas, float) and replicas.is_integer():
+        replicas = int(replicas)
+    if isinstance(replicas, bool) or not isinstance(replicas, int) or not -(2**63) <= replicas < 2**63:
         raise ConfigError("parse", f"replicas of {name} must be a number of 2 or more")
     if replicas < 2:
-        raise ConfigError("parse", f"number of replicas must be >= 2 (replicas of {name} is {int(replicas)})")
+        raise ConfigError("parse", f"number of replicas must be >= 2 (replicas of {name} is {replicas})")
     if "rename" in entry:
         _resource_name(entry["rename"])
         warnings.append("ignoring custom 'rename'")
@@ -266,7 +267,7 @@ def _entry(entry: Any, warnings: list[str]) -> Shared:
         _devices(entry["devices"])
         if entry["devices"] != "all":
             warnings.append("ignoring custom 'devices'")
-    return Shared(name, int(replicas))
+    return Shared(name, replicas)
 
 
 def _resource_name(value: Any) -> str:

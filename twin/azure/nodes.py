@@ -4,8 +4,8 @@ Labels: exactly those sent, and those which AKS adds (AKS docs, use-labels and u
 accelerator label comes from the VM size, not from the driver). Taints: exactly those of the pool. A node offers
 cpu, memory and pods; GPUs appear only when a device plugin runs there (see twin/advertiser).
 
-Annotations: `twin.gpufleet.dev/gpus`, `twin.gpufleet.dev/gpu-model` from the size; `twin.gpufleet.dev/driver` is the version of
-the driver that AKS installed, or "none"; `twin.gpufleet.dev/gpu-instance-profile` as sent.
+Annotations: `twin.gpufleet.dev/gpus`, `twin.gpufleet.dev/gpu-model` from the size; `twin.gpufleet.dev/driver` is the
+version of the driver that AKS installed, or "none"; `twin.gpufleet.dev/gpu-instance-profile` as sent.
 """
 
 from __future__ import annotations
@@ -48,13 +48,14 @@ def service_labels(pool: dict[str, Any], cluster: dict[str, Any]) -> dict[str, s
     return labels
 
 
-def annotations(pool: dict[str, Any]) -> dict[str, str]:
+def node_annotations(pool: dict[str, Any]) -> dict[str, str]:
     row = pools.size(pool["vmSize"]) or {}
     out = {"kwok.x-k8s.io/node": "fake"}
     if row.get("gpus"):
         out |= {"twin.gpufleet.dev/gpus": str(row["gpus"]), "twin.gpufleet.dev/gpu-model": row["model"]}
         installed = pools.table()["driver_versions"].get(row.get("driver"))
-        out["twin.gpufleet.dev/driver"] = installed if installed and pool["gpuProfile"]["driver"] == "Install" else "none"
+        by_aks = pool["gpuProfile"]["driver"] == "Install"
+        out["twin.gpufleet.dev/driver"] = installed if installed and by_aks else "none"
         if pool.get("gpuInstanceProfile"):
             out["twin.gpufleet.dev/gpu-instance-profile"] = pool["gpuInstanceProfile"]
     return out
@@ -79,7 +80,7 @@ def manifest(cluster_id: str, cluster: dict[str, Any], pool: dict[str, Any], ind
             "ephemeral-storage": f"{pool['osDiskSizeGB']}Gi"}
     return {
         "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": name, "annotations": annotations(pool),
+        "metadata": {"name": name, "annotations": node_annotations(pool),
                      "labels": {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone,
                                 **service_labels(pool, cluster), **(pool.get("nodeLabels") or {})}},
         "spec": {"taints": taints(pool), "providerID": f"azure://{cluster_id}/virtualMachines/{name}"},

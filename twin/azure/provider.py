@@ -21,13 +21,18 @@ from pulumi.runtime.proto import provider_pb2_grpc as rpc
 
 from twin.advertiser.kube import Kube
 
-from . import constraints, diff, service, wire
+from . import constraints, diff, schema, service, wire
 from .errors import ArmError, FailedStateError
 from .faults import raise_planned
 from .store import Store
 
+Context = grpc.ServicerContext
 RANDOM_NAMES = ("ResourceGroup", "ManagedCluster", "VirtualNetwork")  # child resources copy the logical name
-ACTIONS = {"add": (0, 1), "delete": (2, 3), "update": (4, 5)}  # PropertyDiff.Kind, plain and replacing
+Kind = proto.PropertyDiff
+ACTIONS = {  # plain and replacing
+    "add": (Kind.ADD, Kind.ADD_REPLACE), "delete": (Kind.DELETE, Kind.DELETE_REPLACE),
+    "update": (Kind.UPDATE, Kind.UPDATE_REPLACE),
+}  # fmt: skip
 
 
 def kind_and_name(urn: str) -> tuple[str, str]:
@@ -50,39 +55,41 @@ class Provider(rpc.ResourceProviderServicer):
 
     # --- about the provider
 
-    def Handshake(self, request, context):  # noqa: N802
+    def Handshake(  # noqa: N802
+        self, request: proto.ProviderHandshakeRequest, context: Context
+    ) -> proto.ProviderHandshakeResponse:
         return proto.ProviderHandshakeResponse(accept_secrets=True, accept_resources=True)
 
-    def GetPluginInfo(self, request, context):  # noqa: N802
+    def GetPluginInfo(self, request: empty_pb2.Empty, context: Context) -> plugin_pb2.PluginInfo:  # noqa: N802
         return plugin_pb2.PluginInfo(version=metadata.version("pulumi-azure-native"))
 
-    def Attach(self, request, context):  # noqa: N802
+    def Attach(self, request: plugin_pb2.PluginAttach, context: Context) -> empty_pb2.Empty:  # noqa: N802
         return empty_pb2.Empty()
 
-    def Cancel(self, request, context):  # noqa: N802
+    def Cancel(self, request: empty_pb2.Empty, context: Context) -> empty_pb2.Empty:  # noqa: N802
         return empty_pb2.Empty()
 
-    def GetSchema(self, request, context):  # noqa: N802
+    def GetSchema(self, request: proto.GetSchemaRequest, context: Context) -> proto.GetSchemaResponse:  # noqa: N802
         return proto.GetSchemaResponse(schema=json.dumps({"name": "azure-native",
                                                           "version": metadata.version("pulumi-azure-native")}))
 
-    def GetMapping(self, request, context):  # noqa: N802
+    def GetMapping(self, request: proto.GetMappingRequest, context: Context) -> proto.GetMappingResponse:  # noqa: N802
         return proto.GetMappingResponse()
 
-    def CheckConfig(self, request, context):  # noqa: N802
+    def CheckConfig(self, request: proto.CheckRequest, context: Context) -> proto.CheckResponse:  # noqa: N802
         return proto.CheckResponse(inputs=request.news)
 
-    def DiffConfig(self, request, context):  # noqa: N802
+    def DiffConfig(self, request: proto.DiffRequest, context: Context) -> proto.DiffResponse:  # noqa: N802
         return proto.DiffResponse(changes=proto.DiffResponse.DIFF_NONE)
 
-    def Configure(self, request, context):  # noqa: N802
+    def Configure(self, request: proto.ConfigureRequest, context: Context) -> proto.ConfigureResponse:  # noqa: N802
         args, _ = wire.decode(request.args)
         self.location = args.get("location") or request.variables.get("azure-native:config:location") or self.location
         return proto.ConfigureResponse(acceptSecrets=True, acceptResources=True, supportsPreview=True)
 
     # --- resources
 
-    def Check(self, request, context):  # noqa: N802
+    def Check(self, request: proto.CheckRequest, context: Context) -> proto.CheckResponse:  # noqa: N802
         kind, name = kind_and_name(request.urn)
         news, secrets = wire.decode(request.news)
         olds, _ = wire.decode(request.olds)
@@ -100,7 +107,7 @@ class Provider(rpc.ResourceProviderServicer):
             _log("check", kind, name, news, secrets, "refused: " + "; ".join(f.reason for f in failures))
         return proto.CheckResponse(inputs=wire.encode(news, secrets), failures=failures)
 
-    def Diff(self, request, context):  # noqa: N802
+    def Diff(self, request: proto.DiffRequest, context: Context) -> proto.DiffResponse:  # noqa: N802
         kind, name = kind_and_name(request.urn)
         old, _ = wire.decode(request.old_inputs if request.old_inputs.fields else request.olds)
         new, _ = wire.decode(request.news)
@@ -118,22 +125,25 @@ class Provider(rpc.ResourceProviderServicer):
             detailedDiff={path: proto.PropertyDiff(kind=ACTIONS[action][path in replacing], inputDiff=True)
                           for path, action in found.items()})
 
-    def Create(self, request, context):  # noqa: N802
+    def Create(self, request: proto.CreateRequest, context: Context) -> proto.CreateResponse:  # noqa: N802
         kind, name = kind_and_name(request.urn)
         props, secrets = wire.decode(request.properties)
         if request.preview:
             return proto.CreateResponse(properties=wire.encode(_preview(kind, props), secrets))
-        return self._put("create", kind, name, props, secrets, context)
+        ident, answer = self._put("create", kind, name, props, secrets, context)
+        return proto.CreateResponse(id=ident, properties=answer)
 
-    def Update(self, request, context):  # noqa: N802
+    def Update(self, request: proto.UpdateRequest, context: Context) -> proto.UpdateResponse:  # noqa: N802
         kind, name = kind_and_name(request.urn)
         props, secrets = wire.decode(request.news)
         if request.preview:
             return proto.UpdateResponse(properties=wire.encode(_preview(kind, props), secrets))
-        return self._put("update", kind, name, props, secrets, context)
+        _, answer = self._put("update", kind, name, props, secrets, context)
+        return proto.UpdateResponse(properties=answer)
 
     def _put(self, op: str, kind: str, name: str, props: dict[str, Any], secrets: set[wire.Path],
-             context: grpc.ServicerContext) -> Any:
+             context: Context) -> tuple[str, Any]:
+        """The id and the answer's properties, encoded; an error ends the call."""
         ident = service.arm_id(kind, props)
         try:
             answer = self.service.put(kind, props, create=op == "create")
@@ -145,11 +155,9 @@ class Provider(rpc.ResourceProviderServicer):
             _log(op, kind, name, props, secrets, error.code)
             context.abort(grpc.StatusCode.UNKNOWN, str(error))
         _log(op, kind, name, props, secrets, "ok")
-        if op == "create":
-            return proto.CreateResponse(id=ident, properties=wire.encode(answer, secrets))
-        return proto.UpdateResponse(properties=wire.encode(answer, secrets))
+        return ident, wire.encode(answer, secrets)
 
-    def Read(self, request, context):  # noqa: N802
+    def Read(self, request: proto.ReadRequest, context: Context) -> proto.ReadResponse:  # noqa: N802
         kind, name = kind_and_name(request.urn)
         old, secrets = wire.decode(request.properties)
         inputs, input_secrets = wire.decode(request.inputs)
@@ -164,13 +172,13 @@ class Provider(rpc.ResourceProviderServicer):
         if inputs:
             inputs = diff.carry_over(inputs, old, answer)
         else:  # an import, or a get: the inputs are what the service shows and a program may state
-            known = constraints.schema.resource_fields(kind).shapes
+            known = schema.resource_fields(kind).shapes
             address = dict(zip(service.PATH_PARAMETERS[kind], _names(request.id), strict=True))
             inputs = {key: value for key, value in {**answer, **address}.items() if key in known and key != "type"}
         return proto.ReadResponse(id=request.id, properties=wire.encode(answer, secrets),
                                   inputs=wire.encode(inputs, input_secrets))
 
-    def Delete(self, request, context):  # noqa: N802
+    def Delete(self, request: proto.DeleteRequest, context: Context) -> empty_pb2.Empty:  # noqa: N802
         kind, name = kind_and_name(request.urn)
         try:
             self.service.delete(request.id)
@@ -180,7 +188,7 @@ class Provider(rpc.ResourceProviderServicer):
         _log("delete", kind, name, {}, set(), "ok")
         return empty_pb2.Empty()
 
-    def Invoke(self, request, context):  # noqa: N802
+    def Invoke(self, request: proto.InvokeRequest, context: Context) -> proto.InvokeResponse:  # noqa: N802
         args, secrets = wire.decode(request.args)
         call = request.tok.split(":")[-1]
         try:
@@ -189,7 +197,7 @@ class Provider(rpc.ResourceProviderServicer):
             _log("invoke", call, str(args.get("resourceName", "")), args, secrets, error.code)
             context.abort(grpc.StatusCode.UNKNOWN, f"{request.tok}: {error}")
         _log("invoke", call, str(args.get("resourceName", "")), args, secrets, "ok")
-        return proto.InvokeResponse(**{"return": wire.encode(answer)})
+        return proto.InvokeResponse(**{"return": wire.encode(answer)})  # type: ignore[arg-type]
 
     def _invoke(self, call: str, args: dict[str, Any]) -> dict[str, Any]:
         if call in ("listManagedClusterUserCredentials", "listManagedClusterAdminCredentials"):
@@ -227,7 +235,7 @@ def _names(ident: str) -> list[str]:
     return [parts[3], *parts[7::2]]
 
 
-def _abort_failed_state(context: grpc.ServicerContext, ident: str, properties: Any, inputs: Any,
+def _abort_failed_state(context: Context, ident: str, properties: Any, inputs: Any,
                         error: FailedStateError) -> None:
     """The engine keeps the resource with its error and repairs it on the next update."""
     detail = any_pb2.Any()

@@ -157,8 +157,9 @@ class Service:
         cluster = (_find(self.store.read(), cluster_id) or {}).get("props", {})
         try:
             kube = self.kube() if plan else None
-            for old, new in plan if kube else []:
-                nodes.sync(kube, cluster_id, cluster, old, new)
+            if kube:
+                for old, new in plan:
+                    nodes.sync(kube, cluster_id, cluster, old, new)
         except KubeError as error:
             if created:
                 with self.store.change() as state:

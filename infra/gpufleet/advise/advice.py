@@ -6,14 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gpufleet.advise.against import MOST_TRAINING_PODS
 from gpufleet.advise.fragment import fragment
-from gpufleet.advise.interpolate import Expected
-from gpufleet.advise.isolation import Company, Neighbour, neighbours
-from gpufleet.advise.measurements import Measurement
+from gpufleet.advise.neighbours import Neighbour, neighbours
 from gpufleet.advise.request import MigFit, Option, Request, facts
 from gpufleet.advise.tree import Leaf, Step, decide
-from gpufleet.bench.plan import TRAINING
+from gpufleet.measure.interpolate import Expected
+from gpufleet.measure.isolation import Company
+from gpufleet.measure.measurements import Measurement
+from gpufleet.measure.objections import MOST_TRAINING_PODS
+from gpufleet.measure.workloads import TRAINING
 
 METHODS = ("timeSlicing", "mps", "mig", "hami", "none")
 

@@ -1,4 +1,4 @@
-"""The measured tables and the decision tree as the docs hold them: ``python -m gpufleet.advise.docs [--check]``.
+"""The measured tables and the decision tree as the docs hold them; ``make docs`` writes them.
 
 A block stands between ``<!-- generated NAME -->`` and ``<!-- end NAME -->``.
 """
@@ -6,19 +6,16 @@ A block stands between ``<!-- generated NAME -->`` and ``<!-- end NAME -->``.
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
-from gpufleet.advise.interpolate import leave_one_out
-from gpufleet.advise.isolation import companies, memory_rows
-from gpufleet.advise.measurements import Measurement, best, measurements
 from gpufleet.advise.tree import drawing
-from gpufleet.bench.plan import COPY, INFERENCE, MPS, MPS_UNLIMITED, NOTEBOOK, TIME_SLICING, TRAINING
+from gpufleet.measure.interpolate import leave_one_out
+from gpufleet.measure.isolation import companies, memory_rows
+from gpufleet.measure.measurements import Measurement, best, measurements
+from gpufleet.measure.workloads import COPY, INFERENCE, MPS, MPS_UNLIMITED, NOTEBOOK, TIME_SLICING, TRAINING
 
-_DOCS = Path(__file__).resolve().parents[3] / "docs"
 _METHODS = {TIME_SLICING: "time-slicing", MPS: "MPS, limits 1/n", MPS_UNLIMITED: "MPS without limits"}
 _SATURATING = (TRAINING, COPY)
 _HEAD = (
@@ -172,22 +169,3 @@ def fill(text: str, blocks: dict[str, Callable[[], str]]) -> str:
         before, start, end, after = parts
         text = f"{before}{start}{make()}\n{end}{after}"
     return text
-
-
-def main() -> int:
-    """0 when every page is current (or was written)."""
-    stale = 0
-    for page, blocks in BLOCKS.items():
-        path = _DOCS / page
-        old = path.read_text(encoding="utf-8")
-        new = fill(old, blocks)
-        if new != old:
-            stale += 1
-            print(f"{'stale' if '--check' in sys.argv else 'written'}: docs/{page}")
-            if "--check" not in sys.argv:
-                path.write_text(new, encoding="utf-8")
-    return 1 if stale and "--check" in sys.argv else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

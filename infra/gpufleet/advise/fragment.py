@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpufleet.advise.request import Facts
-from gpufleet.bench.plan import INFERENCE, NOTEBOOK, TRAINING
+from gpufleet.measure.workloads import INFERENCE, NOTEBOOK, TRAINING
 
 #: Class of measurement -> `workload` of a sharing profile; other classes have no word there.
 WORKLOADS = {TRAINING: "training", INFERENCE: "inference", NOTEBOOK: "notebooks"}

@@ -6,9 +6,9 @@ import dataclasses
 from typing import Any
 
 from gpufleet.advise.advice import Advice
-from gpufleet.advise.interpolate import Expected
-from gpufleet.advise.isolation import Neighbour
+from gpufleet.advise.neighbours import Neighbour
 from gpufleet.advise.request import Request
+from gpufleet.measure.interpolate import Expected
 
 
 def as_dict(request: Request, advice: Advice) -> dict[str, Any]:

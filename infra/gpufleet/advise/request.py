@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gpufleet.advise.interpolate import Expected, expected
-from gpufleet.advise.measurements import METHODS, Measurement, select
-from gpufleet.bench.plan import COMMAND, WORKLOADS
 from gpufleet.catalog import GpuModel
+from gpufleet.measure.interpolate import Expected, expected
+from gpufleet.measure.measurements import METHODS, Measurement, select
+from gpufleet.measure.workloads import COMMAND, WORKLOADS
 
 Isolation = Literal["none", "memory", "fault"]
 Environment = Literal["dev", "staging", "production"]

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gpufleet.bench.plan import MIG, MPS, WORKLOADS
 from gpufleet.bench.pool import Pool
-from gpufleet.bench.stats import percentile
+from gpufleet.bench.session import Session
+from gpufleet.measure.stats import percentile
+from gpufleet.measure.workloads import MIG, MPS, WORKLOADS
 
-if TYPE_CHECKING:
-    from gpufleet.bench.runner import Bench
 
-
-def measure(bench: Bench, base: dict[str, Any]) -> None:
+def measure(bench: Session, base: dict[str, Any]) -> None:
     """All numbers of processes of one group; n counts the process and its n - 1 neighbours. Raises WorkerError."""
     counts = sorted(n for n in bench.run.processes if n > 1)
     # The plugin's limits depend on the number of processes: new processes for each n.
@@ -31,7 +29,7 @@ def measure(bench: Bench, base: dict[str, Any]) -> None:
                 _repetition(bench, base, pool, some, repetition)
 
 
-def _repetition(bench: Bench, base: dict[str, Any], pool: Pool, counts: Sequence[int], repetition: int) -> None:
+def _repetition(bench: Session, base: dict[str, Any], pool: Pool, counts: Sequence[int], repetition: int) -> None:
     window = bench.window(base)
     wanted = [(0,), *(tuple(range(first, n)) for n in counts for first in (1, 0))]
     random.Random(repetition).shuffle(wanted)

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).resolve().parents[1]
+_PARTS = ("bench", "measure")
 _START = "import sys\nfrom gpufleet.bench.__main__ import main\nsys.exit(main())\n"
 _DATE = (1980, 1, 1, 0, 0, 0)  # fixed: the same sources give the same bytes
 
@@ -34,9 +35,9 @@ class JobOptions:
 
 
 def archive() -> bytes:
-    """The package as a zip that ``python3`` runs; deterministic."""
+    """The bench and what it counts with as a zip that ``python3`` runs; deterministic."""
     buffer = io.BytesIO()
-    files = {f"gpufleet/bench/{path.name}": path.read_bytes() for path in sorted(_PACKAGE.glob("*.py"))}
+    files = {f"gpufleet/{part}/{path.name}": path.read_bytes() for part in _PARTS for path in _sources(part)}
     files |= {"gpufleet/__init__.py": b"", "__main__.py": _START.encode()}
     with zipfile.ZipFile(buffer, "w") as bundle:
         for name in sorted(files):
@@ -45,6 +46,10 @@ def archive() -> bytes:
             info.external_attr = 0o644 << 16
             bundle.writestr(info, files[name])
     return buffer.getvalue()
+
+
+def _sources(part: str) -> list[Path]:
+    return sorted((_PACKAGE / part).glob("*.py"))
 
 
 def manifests(options: JobOptions, arguments: Sequence[str]) -> list[dict[str, Any]]:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from gpufleet.bench.plan import OTHER_WORKLOADS, WORKLOADS
+from gpufleet.bench.plan import OTHER_WORKLOADS
+from gpufleet.measure.workloads import WORKLOADS
 
 
 def is_line(row: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from gpufleet.bench.cuda import Cuda, CudaError, Launch
 from gpufleet.bench.kernels import MODULE
-from gpufleet.bench.plan import COPY, INFERENCE, NOTEBOOK, TRAINING, Sizes
+from gpufleet.measure.workloads import COPY, INFERENCE, NOTEBOOK, TRAINING, Sizes
 
 _BLOCK = 256
 _BLOCKS_PER_MULTIPROCESSOR = 8  # 8 x 256 threads fill every multiprocessor since sm_60

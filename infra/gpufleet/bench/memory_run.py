@@ -8,21 +8,19 @@ MPS limits one more client asks for higher limits through its environment, as a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpufleet.bench import smi
-from gpufleet.bench.plan import MPS
 from gpufleet.bench.pool import Pool, WorkerError
-
-if TYPE_CHECKING:
-    from gpufleet.bench.runner import Bench
+from gpufleet.bench.session import Session
+from gpufleet.measure.workloads import MPS
 
 FIRST_MIB = 256  # what every process takes before the first one takes all
 AGAIN_MIB = 1024  # what the last takes after the first gave back
 _IN_USE_MIB = 1024  # more than this on an idle GPU is somebody's
 
 
-def measure(bench: Bench, base: dict[str, Any]) -> None:
+def measure(bench: Session, base: dict[str, Any]) -> None:
     """One ``memory`` line per number of processes. Raises WorkerError: a failure that is no lack of memory, or a GPU
     that somebody else uses."""
     used = smi.memory_used_mib(bench.run.gpu)
@@ -39,7 +37,7 @@ def measure(bench: Bench, base: dict[str, Any]) -> None:
                 bench.say(f"memory {base['method']} n={n}: taken {line['taken_mib']} MiB")
 
 
-def _probe(bench: Bench, base: Mapping[str, Any], pool: Pool, used_before: int | None) -> dict[str, Any]:
+def _probe(bench: Session, base: Mapping[str, Any], pool: Pool, used_before: int | None) -> dict[str, Any]:
     all_of_them = range(pool.ready)
     used = smi.memory_used_mib(bench.run.gpu)
     shown = [pool.ask(i, {"do": "memory"})["memory"] for i in all_of_them]

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from gpufleet.bench import beside, memory, plot, report
+from gpufleet.bench import memory, plot, report
 from gpufleet.bench.lines import is_line
-from gpufleet.bench.plan import COMMAND, METHODS, MIG, OTHER_WORKLOADS, TIME_SLICES, TIME_SLICING, WORKLOADS, Run
+from gpufleet.bench.plan import OTHER_WORKLOADS, TIME_SLICES, Run
 from gpufleet.bench.runner import Bench
-from gpufleet.bench.series import Series, collect
 from gpufleet.bench.settings import SettingsError, require
+from gpufleet.measure import beside
+from gpufleet.measure.series import Series, collect
+from gpufleet.measure.workloads import COMMAND, METHODS, MIG, TIME_SLICING, WORKLOADS
 
 MOST_PROCESSES = 64
 _WORKLOADS = {**WORKLOADS, **OTHER_WORKLOADS}

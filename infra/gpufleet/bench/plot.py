@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gpufleet.bench.plan import WORKLOADS
-from gpufleet.bench.series import Series
+from gpufleet.measure.series import Series
+from gpufleet.measure.workloads import WORKLOADS
 
 
 class PlotError(RuntimeError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gpufleet.bench.series import Series
+from gpufleet.measure.series import Series
 
 _HEAD = "  n      total   gain  least   most    p50 ms    p99 ms  spread reps"
 

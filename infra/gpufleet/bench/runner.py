@@ -8,25 +8,22 @@ with neighbours of another class), ``memory`` (the memory probe), ``failed`` and
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
 import importlib.util
 import os
 import platform
 import random
 import statistics
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gpufleet.bench import beside_run, memory_run, mps, queue_model, settings, smi
-from gpufleet.bench.plan import COMMAND, MEMORY, MIG, MPS, MPS_UNLIMITED, TIME_SLICING, TRAINING, WORKLOADS, Run
+from gpufleet.bench import beside_run, memory_run, mps, settings, smi
 from gpufleet.bench.pool import Pool, WorkerError
-from gpufleet.bench.stats import percentile
+from gpufleet.bench.session import Session
 from gpufleet.bench.worker import setup_message
-
-Write = Callable[[dict[str, Any]], None]
-_POINT_OVERHEAD = 0.3  # seconds around one window
+from gpufleet.measure import queue_model
+from gpufleet.measure.stats import percentile
+from gpufleet.measure.workloads import COMMAND, MEMORY, MIG, MPS, TIME_SLICING, TRAINING, WORKLOADS
 
 
 def conditions(gpu: str | None) -> dict[str, Any]:
@@ -56,22 +53,15 @@ def choose_backend(wanted: str) -> str:
     return ("torch" if found else "driver") if wanted == "auto" else wanted
 
 
-class Bench:
-    """One run. ``write`` takes each line; ``say`` takes a short progress text."""
-
-    def __init__(self, run: Run, write: Write, say: Callable[[str], None]) -> None:
-        self.run, self.write, self.say = run, write, say
-        self._end = time.monotonic() + run.time_limit if run.time_limit else None
-        self._backend = ""
-        self._calibration: dict[str, float] = {}
-        self.failures = 0
+class Bench(Session):
+    """One run: every workload under every method."""
 
     def execute(self) -> None:
         """Measure every workload under every method. A failed group is written and the next one goes on."""
         self.write(conditions(self.run.gpu))
         for base in self._bases():
             try:
-                base["backend"] = self._backend = self._backend_of(base["workload"])
+                base["backend"] = self.backend = self._backend_of(base["workload"])
                 if base["workload"] != MEMORY:
                     self._calibrate()
                 with self._time_slice(base):
@@ -102,11 +92,11 @@ class Bench:
 
     def _calibrate(self) -> None:
         """Size the built-in kernels once, on the GPU without limits: the same work under every method."""
-        if self._backend != "driver" or self._calibration:
+        if self.backend != "driver" or self.calibration:
             return
         env = {"CUDA_VISIBLE_DEVICES": self.run.gpu} if self.run.gpu else {}
         with Pool(1, setup_message(TRAINING, "driver", self.run.sizes, 0), [env]) as pool:
-            self._calibration = pool.calibration
+            self.calibration = pool.calibration
 
     def _settings_of(self, method: str) -> list[dict[str, str]]:
         if method == TIME_SLICING and self.run.time_slices:
@@ -116,10 +106,7 @@ class Bench:
     def _time_slice(self, setting: Mapping[str, str]) -> contextlib.AbstractContextManager[None]:
         if "time_slice" not in setting:
             return contextlib.nullcontext()
-        return settings.time_slice(setting["time_slice"], self._gpu(), self.run.allow_settings)
-
-    def _gpu(self) -> str:
-        return self.run.gpu or "0"
+        return settings.time_slice(setting["time_slice"], self.gpu, self.run.allow_settings)
 
     def _group(self, base: dict[str, Any]) -> None:
         method, counts = base["method"], sorted(self.run.processes)
@@ -153,64 +140,6 @@ class Bench:
                 "efficiency": model.efficiency, "largest_error": model.largest_error(points),
             })  # fmt: skip
 
-    @contextlib.contextmanager
-    def processes(self, base: dict[str, Any], count: int) -> Iterator[Pool]:
-        """A pool of ``count`` processes under the group's method; writes the ``group`` line.
-
-        With a ``neighbour`` in the group all processes but the first are of that class.
-        """
-        with contextlib.ExitStack() as stack:
-            used_before = smi.memory_used_mib(self.run.gpu)
-            envs: list[dict[str, str]] = [{"CUDA_VISIBLE_DEVICES": self.run.gpu} if self.run.gpu else {}]
-            if base["method"] in (MPS, MPS_UNLIMITED):
-                envs = [{**envs[0], **self._mps(stack, base["method"], count)}]
-            elif base["method"] == MIG:
-                uuids = settings.mig_instances(base["profile"], count, self._gpu(), self.run.allow_settings)
-                envs = [{"CUDA_VISIBLE_DEVICES": uuid} for uuid in stack.enter_context(uuids)]
-            more: dict[str, Any] = {"command": self.run.command, "step_pattern": self.run.step_pattern}
-            more["calibration"] = self._calibration
-            setup = setup_message(base["workload"], self._backend, self.run.sizes, 0, **more)
-            others = {**setup, "workload": base["neighbour"]} if "neighbour" in base else None
-            pool = stack.enter_context(Pool(count, setup, envs, others=others))
-            group = {"kind": "group", **base, "processes": pool.ready, "device": pool.device}
-            group["memory_mib_per_process"] = self._memory(pool, used_before)
-            group["sizes"] = dataclasses.asdict(self.run.sizes)
-            self.write(group)
-            if pool.failure:
-                self.fail({**base, "processes": count}, f"only {pool.ready} of {count} could start: {pool.failure}")
-            yield pool
-
-    def _mps(self, stack: contextlib.ExitStack, method: str, count: int) -> dict[str, str]:
-        if method == MPS_UNLIMITED:
-            return stack.enter_context(mps.Mps()).env
-        return stack.enter_context(mps.Mps(100 / count, self.plugin_limit_mib(count))).env
-
-    def plugin_limit_mib(self, count: int) -> int | None:
-        """Memory limit per client that the device plugin sets for ``count`` replicas; None where it cannot be told."""
-        try:
-            return int(smi.query(self.run.gpu)["memory.total"].split()[0]) // count
-        except (smi.SmiError, ValueError):
-            return None
-
-    def _memory(self, pool: Pool, used_before: int | None) -> float | None:
-        """MiB of device memory that one process takes with its context; None where it cannot be told."""
-        used = smi.memory_used_mib(self.run.gpu)
-        if used is None or used_before is None:
-            return None
-        return round((used - used_before) / pool.ready, 1)
-
-    def window(self, base: Mapping[str, Any]) -> float:
-        """Measured seconds of one point: the longest that a class of the group wants."""
-        return max(self.run.window_of(base[key]) for key in ("workload", "neighbour") if key in base)
-
-    def late(self, base: Mapping[str, Any], n: int, repetition: int) -> bool:
-        """Whether the next point would end after the time limit; writes it as skipped then."""
-        need = self.window(base) + self.run.warm_up + _POINT_OVERHEAD
-        if self._end is None or time.monotonic() + need <= self._end:
-            return False
-        self.write({"kind": "skipped", **base, "n": n, "repetition": repetition, "reason": "the time limit is near"})
-        return True
-
     def _point(self, base: dict[str, Any], pool: Pool, n: int, repetition: int, totals: dict[int, list[float]]) -> None:
         if n > pool.ready or self.late(base, n, repetition):
             return
@@ -226,11 +155,5 @@ class Bench:
         }  # fmt: skip
         totals.setdefault(n, []).append(point["total"])
         self.write(point)
-        what = f"{base['workload']} {self._backend} {base['method']} n={n} repetition {repetition}"
+        what = f"{base['workload']} {self.backend} {base['method']} n={n} repetition {repetition}"
         self.say(f"{what}: {point['total']:.1f} {point['unit']}")
-
-    def fail(self, base: Mapping[str, Any], reason: str) -> None:
-        """Write a failure; the run goes on and ends with exit code 1."""
-        self.failures += 1
-        self.write({"kind": "failed", **base, "reason": reason})
-        self.say(f"{base['workload']} {base['method']}: {reason}")

@@ -1,4 +1,4 @@
-"""A bench's lines as rows of a catalogue table, and back. Pure functions.
+"""A bench's lines as rows of a catalogue table. Pure functions.
 
 Tables: ``*_runs`` (GPU, driver and machine of one run), ``*_series`` (points of one workload, backend and method),
 and where they were measured ``*_neighbours`` and ``*_memory``. A run begins at each ``conditions`` line.
@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpufleet.bench import beside, memory
-from gpufleet.bench.queue_model import QueueModel
-from gpufleet.bench.series import Measured, Series, collect
-from gpufleet.bench.stats import short
+from gpufleet.bench import memory
+from gpufleet.measure import beside
+from gpufleet.measure.series import Measured, Series, collect
+from gpufleet.measure.stats import short
 
 Row = dict[str, Any]
 _WIDTH = 118
@@ -136,17 +136,3 @@ def _wrap(line: str) -> list[str]:
         else:
             lines = [*lines[:-1], f"{lines[-1]}, {part}"] if lines else [part]
     return lines
-
-
-def from_row(row: Mapping[str, Any]) -> Series:
-    """A series as the catalogue holds it. ``total`` and ``spread`` there follow from ``totals``, the repetitions."""
-    points = [
-        Measured(p["n"], tuple(p["totals"]), p["least"], p["most"], p["p50_ms"], p["p99_ms"], p["samples"])
-        for p in row["points"]
-    ]
-    one = Series(row["workload"], row["backend"], row["method"], row.get("setting", ""), row["unit"], points)
-    one.memory_mib, one.conditions = row.get("memory_mib_per_process"), row["conditions"]
-    if "model" in row:
-        model = row["model"]
-        one.model = QueueModel(model["service_ms"] / 1e3, model["host_ms"] / 1e3, model["efficiency"])
-    return one

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from gpufleet.bench.loops import Think
-from gpufleet.bench.plan import COPY, INFERENCE, NOTEBOOK, TRAINING, Sizes
+from gpufleet.measure.workloads import COPY, INFERENCE, NOTEBOOK, TRAINING, Sizes
 
 _MATRIX = 8192  # notebook: bf16 matrix product of this size
 _BERT = {"hidden": 768, "layers": 12, "heads": 12, "tokens": 128, "vocabulary": 30522}

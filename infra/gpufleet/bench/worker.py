@@ -18,8 +18,8 @@ from typing import IO, Any
 from gpufleet.bench.command_loop import CommandLoop
 from gpufleet.bench.loops import DriverLoop, Loop
 from gpufleet.bench.memory_loop import MemoryLoop
-from gpufleet.bench.plan import COMMAND, MEMORY, Sizes
-from gpufleet.bench.stats import latencies_ms, steps_in
+from gpufleet.measure.stats import latencies_ms, steps_in
+from gpufleet.measure.workloads import COMMAND, MEMORY, Sizes
 
 _SETUP_STEPS = 3
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from gpufleet.advise.advice import advise
-from gpufleet.advise.isolation import companies, own_companies
-from gpufleet.advise.measurements import Measurement, measurements, own_measurements
 from gpufleet.advise.render import as_dict, as_text
 from gpufleet.advise.request import CLASSES, ENVIRONMENTS, ISOLATIONS, Request, bad_values, problems
 from gpufleet.catalog import GpuModel, gpu_groups, gpu_model, gpu_models
 from gpufleet.findings.finding import closest_match
+from gpufleet.measure.isolation import companies, own_companies
+from gpufleet.measure.measurements import Measurement, measurements, own_measurements
 
 
 def add_parser(subparsers: Any) -> None:

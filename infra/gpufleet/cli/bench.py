@@ -20,6 +20,7 @@ from typing import Any
 
 from gpufleet.bench import options
 from gpufleet.bench.job import JobOptions, manifests, toleration
+from gpufleet.extras import require
 
 _LOCAL = ("output", "plot", "source", "from_catalogue", "catalogue")
 
@@ -67,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
     """Returns 0 when everything was measured or printed, 1 when something failed, 2 on wrong usage."""
     if args.job:
         return _job(args)
+    if args.plot:
+        require("bench", "gpufleet bench --plot")
     if args.from_catalogue:
         return _from_catalogue(args)
     if args.catalogue:
@@ -118,12 +121,12 @@ def _on_pool(args: argparse.Namespace) -> JobOptions:
     Raises:
         LookupError: no such stack or pool, a stack file with errors, or a pool that offers no GPU.
     """
-    from gpufleet.cli.stack_option import STACKS, find_stack, project_root
     from gpufleet.compiled import compile_file
+    from gpufleet.stackfile.project import project
     from gpufleet.teams.teams import pool_access
 
-    path = args.stack_file or find_stack(args.stack, project_root())
-    shown = str(args.stack_file or f"{STACKS}/{path.name}")
+    path = args.stack_file or project().find(args.stack)
+    shown = str(args.stack_file or project().shown(path))
     try:
         fleet = compile_file(path, args.stack, shown).fleet
     except OSError as error:
@@ -180,8 +183,8 @@ def _job_problems(args: argparse.Namespace) -> list[str]:
 
 
 def _from_catalogue(args: argparse.Namespace) -> int:
-    from gpufleet.advise.measurements import best, measurements
     from gpufleet.bench import report
+    from gpufleet.measure.measurements import best, measurements
 
     found = [m for m in measurements() if m.gpu.casefold() == args.from_catalogue.casefold()]
     if not found:

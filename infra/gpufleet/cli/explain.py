@@ -12,7 +12,12 @@ from gpufleet.cli.main import EXIT_OK, EXIT_USAGE
 
 def add_parser(subparsers: Any) -> None:
     """Adds the command to the `gpufleet` parser."""
-    parser: argparse.ArgumentParser = subparsers.add_parser("explain", description=__doc__)
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "explain",
+        description=__doc__,
+        epilog="examples:\n    gpufleet explain GF307\n    gpufleet explain GF307 GF302 --json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("codes", nargs="*", metavar="CODE", help="codes such as GF307; without one, a list of all")
     parser.add_argument("--json", action="store_true", help="one JSON document")
 

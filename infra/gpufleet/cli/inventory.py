@@ -15,11 +15,12 @@ import sys
 from typing import Any
 
 from gpufleet.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE
-from gpufleet.cli.stack_option import add_stack_options, compile_option, project_root, stack_file
+from gpufleet.cli.stack_option import add_stack_options, compile_option, stack_file
 from gpufleet.findings.finding import closest_match
 from gpufleet.findings.render import summary, text
 from gpufleet.inventory.load import inventory_of, inventory_rules, warnings
 from gpufleet.inventory.show import as_json, graph, listing
+from gpufleet.stackfile.project import project
 
 
 def add_parser(subparsers: Any) -> None:
@@ -36,7 +37,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the inventory. With errors it prints only those and returns 1."""
-    root = project_root(stack_file(args).resolve().parent)
+    root = project(stack_file(args).resolve().parent).root
     compiled = compile_option(args, inventory_rules(root, os.environ))
     found = inventory_of(compiled, root, os.environ)
     told = compiled.found if found is None else warnings(compiled)

@@ -22,7 +22,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpufleet.findings.finding import Finding, Severity, finding
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.registry import finding
 from gpufleet.findings.render import summary
 from gpufleet.findings.render import text as as_text
 
@@ -208,7 +209,7 @@ def _pools(args: argparse.Namespace) -> list[PoolNode]:
 def _taints(words: list[str]) -> tuple[Any, ...]:
     if not words:
         return ()
-    from gpufleet.fleet.taints import parse_taint
+    from gpufleet.parts.taints import parse_taint
 
     found = []
     for word in words:

@@ -10,6 +10,9 @@ import os
 import sys
 from collections.abc import Sequence
 
+from gpufleet import __version__
+from gpufleet.extras import MissingExtraError
+
 #: name -> (module, one line of help). A module has `add_parser(subparsers)` and `run(args) -> int`.
 COMMANDS = {
     "plan": ("gpufleet.cli.plan", "what a stack file will do, and what is wrong with it"),
@@ -36,6 +39,7 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gpufleet", description="One reviewed YAML file per stack to a working, shared NVIDIA GPU fleet."
     )
+    parser.add_argument("--version", action="version", version=f"gpufleet {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     if chosen in COMMANDS:
         importlib.import_module(COMMANDS[chosen][0]).add_parser(subparsers)
@@ -62,6 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = module.run(args)
         sys.stdout.flush()
         return code
+    except MissingExtraError as error:
+        print(error, file=sys.stderr)
+        return EXIT_USAGE
     except BrokenPipeError:  # the reader of our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERRORS

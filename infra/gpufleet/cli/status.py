@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from gpufleet.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE
-from gpufleet.cli.stack_option import add_stack_options, compile_option, project_root
+from gpufleet.cli.stack_option import add_stack_options, compile_option
+from gpufleet.extras import require
+from gpufleet.stackfile.project import project
 
 INTERVAL_SECONDS = 0.5
 
@@ -45,6 +47,7 @@ def seconds(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Prints one line per node and the cause of each difference."""
+    require("status", "gpufleet status")
     compiled = compile_option(args)
     if compiled.plan is None or compiled.stack is None:
         print(f"gpufleet: the stack file has errors; see `gpufleet plan -s {compiled.name}`", file=sys.stderr)
@@ -54,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
     deadline = time.monotonic() + args.wait
     try:
-        data, context = load_kubeconfig(compiled.name, compiled.stack, args.kubeconfig, project_root())
+        data, context = load_kubeconfig(compiled.name, compiled.stack, args.kubeconfig, project().root)
         cluster = Cluster(data, context)
     except ObservationError as error:
         print(f"gpufleet: {error}", file=sys.stderr)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pulumi
 import pulumi_kubernetes as k8s
 
-from gpufleet.deploy.options import InCluster
-from gpufleet.fleet.names import MANAGED_BY
+from gpufleet.parts.names import MANAGED_BY
+from gpufleet.places.options import InCluster
 
 
 def privileged_namespace(name: str, parent: pulumi.Resource, cluster: InCluster) -> k8s.core.v1.Namespace:

@@ -6,9 +6,9 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from gpufleet.deploy.namespace import privileged_namespace
-from gpufleet.deploy.options import InCluster
-from gpufleet.fleet.names import MANAGED_BY, PROFILE_LABEL, ROUTE_LABEL
 from gpufleet.methods.mps import MPS_ROOT
+from gpufleet.parts.names import MANAGED_BY, PROFILE_LABEL, ROUTE_LABEL
+from gpufleet.places.options import InCluster
 from gpufleet.routes.plugin import CONFIG_FOLDER, CONFIG_KEY, DaemonSetPlan, PluginPlan
 
 _APP = "gpufleet-device-plugin"

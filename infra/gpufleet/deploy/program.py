@@ -9,14 +9,14 @@ import pulumi
 
 from gpufleet.compiled import Compiled, compile_engine
 from gpufleet.deploy.teams import Team
+from gpufleet.extras import missing
 from gpufleet.findings.finding import Finding, Severity, errors
 from gpufleet.findings.render import summary, text
 from gpufleet.internal_error import internal_error
 from gpufleet.places.base import Made
 from gpufleet.plan.model import Plan
 from gpufleet.plan.render import pool_table
-
-ROOT = Path(__file__).resolve().parents[3]
+from gpufleet.stackfile.project import project
 
 
 def run() -> None:
@@ -35,16 +35,16 @@ def run() -> None:
 
 def _run() -> None:
     stack = pulumi.get_stack()
-    root = Path(pulumi.runtime.get_root_directory() or ROOT)
-    file = root / "stacks" / f"Pulumi.{stack}.yaml"
+    home = project(Path(pulumi.runtime.get_root_directory() or "."))
+    file = home.stack_file(stack)
     config = dict(pulumi.runtime.config.CONFIG.get())
     secrets = frozenset(key for key in config if pulumi.runtime.config.is_config_secret(key))
-    compiled = compile_engine(stack, config, secrets, file)
+    compiled = compile_engine(stack, config, secrets, file, home.shown(file))
     tell(compiled.found)
     if compiled.failed or compiled.plan is None:
         raise pulumi.RunError(f"{stack}: {summary(errors(compiled.found))}. Nothing was changed.")
     pulumi.log.info("\n".join(pool_table(compiled.plan)))
-    deploy(compiled, root)
+    deploy(compiled, home.root)
 
 
 def tell(found: tuple[Finding, ...]) -> None:
@@ -60,6 +60,9 @@ def deploy(compiled: Compiled, root: Path) -> None:
     fleet, plan = compiled.fleet, compiled.plan
     if fleet is None or plan is None:
         raise ValueError("only a plan without errors is deployed")
+    extra = fleet.place.extra
+    if extra and (lacking := missing(extra, f"A stack on {fleet.place.owner_of_nodes}")):
+        raise pulumi.RunError(lacking)
     made = fleet.place.deploy(plan, root, tell)
     for name, value in made.outputs.items():
         pulumi.export(name, value)

@@ -8,9 +8,9 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from gpufleet.deploy.namespace import privileged_namespace
-from gpufleet.deploy.options import InCluster
-from gpufleet.fleet.artifact import HelmRelease
-from gpufleet.fleet.names import MANAGED_BY
+from gpufleet.parts.artifact import HelmRelease
+from gpufleet.parts.names import MANAGED_BY
+from gpufleet.places.options import InCluster
 
 
 class HelmSoftware(pulumi.ComponentResource):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pulumi
 import pulumi_kubernetes as k8s
 
-from gpufleet.deploy.options import InCluster
-from gpufleet.fleet.names import MANAGED_BY
+from gpufleet.parts.names import MANAGED_BY
+from gpufleet.places.options import InCluster
 from gpufleet.teams.teams import TeamPlan
 
 TEAM_LABEL = "gpufleet.dev/team"

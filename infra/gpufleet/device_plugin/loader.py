@@ -16,7 +16,7 @@ from gpufleet.device_plugin import golang, options, resources
 from gpufleet.device_plugin.model import Config, Fault, Kind, NoEffect, Replicated, ReplicatedRow
 from gpufleet.device_plugin.yaml11 import Item, YamlError, read
 from gpufleet.findings.finding import closest_match, show
-from gpufleet.stackfile.source import PathParts, join_path
+from gpufleet.findings.path import PathParts, join_path
 
 VERSION = "v1"
 _MISSING = Item(None, 0)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-PathParts = tuple[str | int, ...]
+from gpufleet.findings.path import PathParts
+
 HIDDEN = "(hidden)"
 #: Keys, and names of environment variables, whose text is a credential; names of Secrets end otherwise.
 _KEY = re.compile(r"(?i)(password|passwd|token|(api|private|access)[-_]?key|(client|shared)[-_]?secret)$")

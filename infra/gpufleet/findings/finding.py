@@ -51,13 +51,6 @@ class Finding:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items() if v not in (None, ())}
 
 
-def finding(code: str, path: str, **details: Any) -> Finding:
-    """A finding for callers that know the code only; the arguments are those of `Rule.at`."""
-    from gpufleet.findings.registry import find  # rules are loaded when there is something to say
-
-    return find(code).at(path, **details)
-
-
 def errors(found: Iterable[Finding]) -> list[Finding]:
     """Only the errors, order kept."""
     return [d for d in found if d.severity is Severity.ERROR]

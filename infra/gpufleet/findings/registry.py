@@ -104,6 +104,11 @@ def find(code: str) -> Rule:
     return found
 
 
+def finding(code: str, path: str, **details: Any) -> Finding:
+    """A finding for callers that know the code only; the arguments are those of `Rule.at`."""
+    return find(code).at(path, **details)
+
+
 def rules() -> Mapping[str, Rule]:
     """All rules by code, in the order of codes."""
     for package in dict.fromkeys(group.package for group in GROUPS.values()):

@@ -13,11 +13,11 @@ from typing import Any
 
 from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.fleet.autoscaler import Autoscaling
-from gpufleet.fleet.hardware import Hardware
 from gpufleet.fleet.offer import NodePrediction
 from gpufleet.fleet.profile import Profile
-from gpufleet.fleet.taints import Taint
 from gpufleet.methods.base import Method
+from gpufleet.parts.hardware import Hardware
+from gpufleet.parts.taints import Taint
 from gpufleet.places.base import Nodes, Place
 from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.pool import Pool

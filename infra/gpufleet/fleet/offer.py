@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from gpufleet.device_plugin import NodeLayout, predict
-from gpufleet.fleet.hardware import Hardware
 from gpufleet.fleet.profile import Profile
 from gpufleet.methods.base import Method
+from gpufleet.parts.hardware import Hardware
 
 
 @dataclass(frozen=True)

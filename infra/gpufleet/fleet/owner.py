@@ -11,9 +11,9 @@ from typing import Any
 
 from gpufleet.catalog import component, distribution, driver_branch, driver_version, operator_drivers
 from gpufleet.catalog.cuda import KnownDriver, branch_bounds
-from gpufleet.fleet.hardware import Hardware
 from gpufleet.fleet.model import Release
-from gpufleet.fleet.names import DEPLOY_LABEL
+from gpufleet.parts.hardware import Hardware
+from gpufleet.parts.names import DEPLOY_LABEL
 from gpufleet.places.base import Place
 from gpufleet.stackfile.pool import Pool
 

@@ -8,20 +8,20 @@ from typing import Any, cast
 
 from gpufleet.fleet.autoscaler import autoscaling
 from gpufleet.fleet.model import Fleet, FleetPool, Release
-from gpufleet.fleet.names import (
+from gpufleet.fleet.offer import NodePrediction, predict_node
+from gpufleet.fleet.owner import NVIDIA_RUNTIME_CLASS, known_driver, operand_labels, release_of, serves
+from gpufleet.fleet.profile import Profile, profile_of
+from gpufleet.methods.base import Method
+from gpufleet.methods.mig import layout_name
+from gpufleet.methods.whole import WHOLE
+from gpufleet.parts.names import (
     DEPLOY_LABEL,
     METHOD_LABEL,
     MIG_CONFIG_LABEL,
     OPERATOR_CONFIG_LABEL,
     UNSHARED,
 )
-from gpufleet.fleet.offer import NodePrediction, predict_node
-from gpufleet.fleet.owner import NVIDIA_RUNTIME_CLASS, known_driver, operand_labels, release_of, serves
-from gpufleet.fleet.profile import Profile, profile_of
-from gpufleet.fleet.taints import declared_taints
-from gpufleet.methods.base import Method
-from gpufleet.methods.mig import layout_name
-from gpufleet.methods.whole import WHOLE
+from gpufleet.parts.taints import declared_taints
 from gpufleet.places import PLACES
 from gpufleet.places.base import Place
 from gpufleet.stackfile.model import Stack

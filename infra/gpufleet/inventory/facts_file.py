@@ -9,9 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gpufleet.findings.finding import Finding, finding
+from gpufleet.findings.finding import Finding
+from gpufleet.findings.path import join_path
+from gpufleet.findings.registry import finding
 from gpufleet.rules.host_facts import HostFact
-from gpufleet.stackfile.source import join_path
 
 Facts = dict[str, HostFact | None]
 

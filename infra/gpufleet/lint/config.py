@@ -11,10 +11,11 @@ from gpufleet.device_plugin import Fault, Kind, NodeLayout, NoEffect, Prediction
 from gpufleet.device_plugin.devices import mps_client_limit
 from gpufleet.device_plugin.golang import fold
 from gpufleet.device_plugin.yaml11 import Item, YamlError, children, read
-from gpufleet.findings.finding import Finding, finding
+from gpufleet.findings.finding import Finding
+from gpufleet.findings.path import PathParts, join_path
+from gpufleet.findings.registry import finding
 from gpufleet.lint.document import Document, get
 from gpufleet.lint.recognise import is_wrapped
-from gpufleet.stackfile.source import PathParts, join_path
 
 #: More shares of one GPU than this are hardly meant (case NV-04).
 SOFT_CEILING = 48

@@ -17,7 +17,8 @@ from gpufleet.catalog.cuda import (
     required_cuda,
 )
 from gpufleet.device_plugin import NodeLayout
-from gpufleet.findings.finding import Finding, finding
+from gpufleet.findings.finding import Finding
+from gpufleet.findings.registry import finding
 from gpufleet.lint.config import Checked
 from gpufleet.lint.document import Document
 from gpufleet.lint.pods import Container, containers, program

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from gpufleet.device_plugin.yaml11 import Item, YamlError, read
-from gpufleet.findings.finding import Finding, finding
-from gpufleet.stackfile.source import PathParts, join_path
+from gpufleet.findings.finding import Finding
+from gpufleet.findings.path import PathParts, join_path
+from gpufleet.findings.registry import finding
 
 #: No real object is nested as deeply; API servers refuse such objects.
 MOST_LEVELS = 40

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from gpufleet.device_plugin.yaml11 import Item, YamlError, children, read
-from gpufleet.findings.finding import Finding, finding
+from gpufleet.findings.finding import Finding
+from gpufleet.findings.path import PathParts
+from gpufleet.findings.registry import finding
 from gpufleet.lint.document import MOST_LEVELS, Document, Kind, entries, get, text_at
 from gpufleet.lint.lone import lone_containers
 from gpufleet.lint.parameters import parameters, with_parameters
 from gpufleet.lint.recognise import kind_of
-from gpufleet.stackfile.source import PathParts
 
 _ARGO = tuple(
     ((*where, "helm", key), (*where, "chart"))

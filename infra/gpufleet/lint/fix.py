@@ -15,8 +15,8 @@ from difflib import SequenceMatcher
 from gpufleet.device_plugin import Kind as Lost
 from gpufleet.device_plugin import NodeLayout, NoEffect, Prediction, predict, profile_is_valid
 from gpufleet.device_plugin.yaml11 import Item, YamlError, read
+from gpufleet.findings.path import join_path
 from gpufleet.lint.config import odd_numbers
-from gpufleet.stackfile.source import join_path
 
 _MAX_ROUNDS = 40
 _NEAR = 0.8

@@ -8,12 +8,12 @@ from functools import cached_property
 
 from gpufleet.device_plugin.options import options
 from gpufleet.device_plugin.yaml11 import Item
+from gpufleet.findings.path import PathParts
 from gpufleet.lint.config import ConfigText
 from gpufleet.lint.document import Document, Kind, get, pairs, text_at, truth
 from gpufleet.lint.pods import Container, Mount, config_file, config_mounts, containers, program
 from gpufleet.lint.recognise import text_is_config
 from gpufleet.lint.tables import table
-from gpufleet.stackfile.source import PathParts
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpufleet.device_plugin.yaml11 import Item
+from gpufleet.findings.path import PathParts
 from gpufleet.lint.document import MOST_LEVELS, Document, Kind, entries, get, pairs
-from gpufleet.stackfile.source import PathParts
 
 #: Fields of a pod spec that such objects have beside the container, or inside it.
 _OF_POD = ("nodeSelector", "tolerations", "affinity", "hostUsers", "runtimeClassName")

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gpufleet.device_plugin.yaml11 import Item
+from gpufleet.findings.path import PathParts
 from gpufleet.lint.document import Document, entries, get, pairs, text_at, texts
 from gpufleet.lint.recognise import POD_PATHS
 from gpufleet.lint.tables import table
-from gpufleet.stackfile.source import PathParts
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.device_plugin import NodeLayout
-from gpufleet.findings.finding import Finding, Severity, finding
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.registry import finding
 from gpufleet.lint.config import Checked, check_config
 from gpufleet.lint.cuda import check_cuda, check_driver
 from gpufleet.lint.daemon_set import check_daemon_set, check_registrars

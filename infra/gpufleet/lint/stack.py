@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpufleet.catalog.cuda import KnownDriver
-from gpufleet.cli.stack_option import STACKS, project_root
 from gpufleet.compiled import compile_file
 from gpufleet.device_plugin import NodeLayout
 from gpufleet.fleet.model import Fleet, FleetPool
-from gpufleet.fleet.taints import Taint
 from gpufleet.lint.gather import operator_env
 from gpufleet.lint.node import UNKNOWN_PRODUCT
+from gpufleet.parts.taints import Taint
+from gpufleet.stackfile.project import project
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,13 @@ def pools_of(stack: str | None, file: Path | None, pool: str | None) -> list[Poo
     Raises:
         ValueError: no such stack or pool, the stack file has errors, or nothing is known about its hardware.
     """
-    path = file or project_root() / STACKS / f"Pulumi.{stack}.yaml"
     try:
+        path = file or project().find(stack or "")
         compiled = compile_file(path)
+    except LookupError as error:
+        raise ValueError(str(error)) from None
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}") from None
+        raise ValueError(f"{file}: {error.strerror}") from None
     fleet = compiled.fleet
     if fleet is None:
         raise ValueError(f"{path} has errors; see gpufleet plan")

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, ge
 
 from pydantic import Field
 
-from gpufleet.fleet.hardware import Hardware
+from gpufleet.parts.hardware import Hardware
 from gpufleet.stackfile.base import Model
 from gpufleet.stackfile.kinds import add_method
 
 if TYPE_CHECKING:
-    from gpufleet.fleet.artifact import Artifact
     from gpufleet.fleet.model import Fleet, FleetPool
+    from gpufleet.parts.artifact import Artifact
 
 GPU = "nvidia.com/gpu"
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from gpufleet.catalog import component, components_of, distribution
-from gpufleet.fleet.artifact import HelmRelease, Image, Images
-from gpufleet.fleet.chart_values import set_value
-from gpufleet.fleet.taints import tolerations
 from gpufleet.methods.base import GPU, MemoryGib, Method, method
+from gpufleet.parts.artifact import HelmRelease, Image, Images
+from gpufleet.parts.chart_values import set_value
+from gpufleet.parts.taints import tolerations
 from gpufleet.stackfile.model import Stack
 
 if TYPE_CHECKING:

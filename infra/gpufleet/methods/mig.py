@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from gpufleet.catalog.mig_placement import most_of
-from gpufleet.fleet.hardware import Hardware
 from gpufleet.methods.base import GPU, MemoryBound, Replicas, Shared, method
 from gpufleet.methods.replicated import Replicated
+from gpufleet.parts.hardware import Hardware
 from gpufleet.stackfile.base import matches, refuse
 
 MigProfileName = Annotated[

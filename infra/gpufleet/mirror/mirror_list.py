@@ -12,8 +12,8 @@ from typing import Any
 
 from gpufleet.catalog import DriverBranch, component, packages_for, reading
 from gpufleet.catalog.platforms import Platform, cuda_tree, platform
-from gpufleet.fleet.artifact import Image
 from gpufleet.inventory.inventory import mig_layout
+from gpufleet.parts.artifact import Image
 from gpufleet.places.existing.model import ExistingStack, NodePool
 from gpufleet.places.existing.place import hardware_of
 from gpufleet.plan.compile import stack_images

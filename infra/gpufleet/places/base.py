@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gpufleet.catalog.cuda import KnownDriver
-from gpufleet.fleet.hardware import Hardware
-from gpufleet.fleet.taints import Taint
+from gpufleet.parts.hardware import Hardware
+from gpufleet.parts.taints import Taint
 from gpufleet.stackfile.cluster import Autoscale, KubeconfigRef
 from gpufleet.stackfile.kinds import Kind, add_kind, remove_kind
 from gpufleet.stackfile.model import Stack
@@ -22,9 +22,9 @@ from gpufleet.stackfile.pool import Pool
 if TYPE_CHECKING:
     import pulumi
 
-    from gpufleet.deploy.options import InCluster
     from gpufleet.findings.finding import Finding
     from gpufleet.fleet.model import FleetPool
+    from gpufleet.places.options import InCluster
     from gpufleet.plan.model import Plan
 
 S = TypeVar("S", bound=Stack)
@@ -100,6 +100,8 @@ class Place(Generic[S, P]):
     restated_taints: tuple[str, ...] = ()
     #: Who that owner is.
     owner_of_nodes: str = ""
+    #: The extra of the package that `deploy` needs.
+    extra: str = ""
 
     def distribution(self, stack: S) -> str:
         """The Kubernetes distribution, as the catalogue names it."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpufleet.findings.finding import Finding
-from gpufleet.fleet.artifact import Artifact, Images
 from gpufleet.fleet.model import Fleet, FleetPool
+from gpufleet.parts.artifact import Artifact, Images
 from gpufleet.plan.model import Plan, PoolPlan
 from gpufleet.routes import software
 from gpufleet.teams.teams import team_plans

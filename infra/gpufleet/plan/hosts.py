@@ -8,12 +8,13 @@ from urllib.parse import urlsplit
 
 from gpufleet.catalog import DriverBranch, GpuModel, driver_branch, driver_branches, reading
 from gpufleet.catalog.platforms import Platform, cuda_tree, platform, platform_names
-from gpufleet.findings.finding import Finding, finding
+from gpufleet.findings.finding import Finding
+from gpufleet.findings.path import join_path
+from gpufleet.findings.registry import finding
 from gpufleet.places.existing.model import ExistingStack, NodePool
 from gpufleet.places.existing.place import hardware_of
 from gpufleet.stackfile.hosts import HostDriver, Mirror, MirrorRepository
 from gpufleet.stackfile.model import Stack
-from gpufleet.stackfile.source import join_path
 
 #: Names that mean something else to Ansible.
 RESERVED_NAMES = ("all", "localhost", "ungrouped")

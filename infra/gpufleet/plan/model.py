@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gpufleet.fleet.artifact import Artifact
 from gpufleet.fleet.autoscaler import Autoscaling
 from gpufleet.fleet.offer import NodePrediction
 from gpufleet.fleet.profile import Profile
+from gpufleet.parts.artifact import Artifact
 from gpufleet.places.base import ClusterPlan, PoolResource
 from gpufleet.routes.operator import OperatorPlan
 from gpufleet.routes.plugin import PluginPlan

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from gpufleet.fleet.artifact import Artifact
 from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.methods.base import Method
+from gpufleet.parts.artifact import Artifact
 from gpufleet.routes.operator import operator_plan
 from gpufleet.routes.plugin import plugin_plan
 from gpufleet.stackfile.software import OperatorRoute, PluginRoute

@@ -9,14 +9,14 @@ from typing import Any
 import yaml
 
 from gpufleet.catalog import component, components_of, distribution
-from gpufleet.fleet.artifact import ConfigMapPlan, HelmRelease
-from gpufleet.fleet.chart_values import get_value, set_value
 from gpufleet.fleet.model import Fleet, Release
-from gpufleet.fleet.names import ROUTE_LABEL, UNSHARED, config_map_name
 from gpufleet.fleet.profile import plugin_text
-from gpufleet.fleet.taints import Taint, tolerations
 from gpufleet.methods.mig import layout_name
 from gpufleet.methods.whole import WHOLE
+from gpufleet.parts.artifact import ConfigMapPlan, HelmRelease
+from gpufleet.parts.chart_values import get_value, set_value
+from gpufleet.parts.names import ROUTE_LABEL, UNSHARED, config_map_name
+from gpufleet.parts.taints import Taint, tolerations
 from gpufleet.routes.operator_images import operator_images, runs
 from gpufleet.stackfile.software import Images as OwnImages
 from gpufleet.stackfile.software import OperatorRoute

@@ -8,9 +8,9 @@ from typing import Any
 
 from gpufleet.catalog import component, components_of
 from gpufleet.catalog.components import Component
-from gpufleet.fleet.artifact import Image, Images
-from gpufleet.fleet.chart_values import get_value
 from gpufleet.fleet.model import Fleet
+from gpufleet.parts.artifact import Image, Images
+from gpufleet.parts.chart_values import get_value
 from gpufleet.stackfile.software import OperatorRoute
 
 

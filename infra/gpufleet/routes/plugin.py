@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpufleet.catalog import component, distribution
-from gpufleet.fleet.artifact import NO_IMAGES, Artifact, ConfigMapPlan, Image, Images, Serving
 from gpufleet.fleet.model import Fleet, FleetPool
-from gpufleet.fleet.names import POOL_LABEL, config_map_name
-from gpufleet.fleet.taints import tolerations
+from gpufleet.parts.artifact import NO_IMAGES, Artifact, ConfigMapPlan, Image, Images, Serving
+from gpufleet.parts.names import POOL_LABEL, config_map_name
+from gpufleet.parts.taints import in_words, tolerations
 from gpufleet.stackfile.software import Images as OwnImages
 from gpufleet.stackfile.software import PluginRoute
 
@@ -70,12 +70,6 @@ class PluginPlan(Artifact):
 
     def component(self) -> str:
         return "gpufleet.deploy.plugin:DevicePlugin"
-
-
-def in_words(toleration: Mapping[str, str]) -> str:
-    """`sku=gpu:NoSchedule`."""
-    value = f"={toleration['value']}" if toleration.get("value") else ""
-    return f"{toleration['key']}{value}:{toleration['effect']}"
 
 
 def affinity_terms(pools: Sequence[FleetPool]) -> tuple[dict[str, Any], ...]:

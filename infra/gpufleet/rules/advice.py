@@ -51,8 +51,8 @@ def measured(fleet: Fleet) -> Iterator[Finding]:
         shared = pool.method.shared()
         if shared is None or (shared.workload != "training" and environment != "production"):
             continue
-        from gpufleet.advise.against import objections  # measurements are read only where something may be said
-        from gpufleet.advise.measurements import measurements
+        from gpufleet.measure.measurements import measurements  # read only where something may be said
+        from gpufleet.measure.objections import objections
 
         whole = not pool.layout  # nothing was measured inside an instance
         said = objections(

@@ -13,14 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gpufleet.catalog import distribution, driver_version, gpu_model
 from gpufleet.catalog.cuda import Fit, fit, newest_cuda_major, required_cuda
-from gpufleet.findings.finding import Finding, finding
+from gpufleet.findings.finding import Finding
+from gpufleet.findings.path import join_path
+from gpufleet.findings.registry import finding
 from gpufleet.fleet.owner import NVIDIA_RUNTIME_CLASS
 from gpufleet.inventory.inventory import mig_layout
 from gpufleet.places.existing.model import ExistingStack, NodePool
 from gpufleet.places.existing.place import hardware_of
 from gpufleet.plan.hosts import PREPARED_OWNERS, host_driver, listed_pools
 from gpufleet.stackfile.model import Stack
-from gpufleet.stackfile.source import join_path
 
 
 class _Part(BaseModel):

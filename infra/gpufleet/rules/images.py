@@ -19,8 +19,8 @@ from gpufleet.catalog.cuda import (
 )
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
-from gpufleet.fleet.hardware import Hardware
 from gpufleet.fleet.model import Fleet, FleetPool
+from gpufleet.parts.hardware import Hardware
 from gpufleet.stackfile.software import Team
 from gpufleet.teams.teams import team_pools
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.path import join_path, split_path
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet, FleetPool
-from gpufleet.fleet.names import METHOD_LABEL, MIG_CONFIG_LABEL, OPERATOR_CONFIG_LABEL, UNSHARED
 from gpufleet.fleet.owner import operand_labels
+from gpufleet.parts.names import METHOD_LABEL, MIG_CONFIG_LABEL, OPERATOR_CONFIG_LABEL, UNSHARED
 from gpufleet.routes.operator import MIG_DISABLED
-from gpufleet.stackfile.source import join_path, split_path
 
 GF222 = rule(
     "GF222", Severity.ERROR,

@@ -8,12 +8,12 @@ from typing import Any
 from gpufleet.catalog import component
 from gpufleet.findings.credentials import credentials
 from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.path import PathParts, join_path
 from gpufleet.findings.registry import check, rule
-from gpufleet.fleet.chart_values import get_value
 from gpufleet.fleet.model import Fleet
+from gpufleet.parts.chart_values import get_value
 from gpufleet.routes.operator import DERIVED_PATHS
 from gpufleet.stackfile.software import OperatorRoute
-from gpufleet.stackfile.source import PathParts, join_path
 
 GF220 = rule(
     "GF220", Severity.ERROR,

@@ -8,7 +8,7 @@ from gpufleet.catalog import component
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet, FleetPool
-from gpufleet.fleet.names import UNSHARED
+from gpufleet.parts.names import UNSHARED
 from gpufleet.stackfile.software import PluginRoute
 
 GF305 = rule(

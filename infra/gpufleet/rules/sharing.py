@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet, FleetPool
-from gpufleet.fleet.names import UNSHARED
 from gpufleet.methods.mps import Mps, most_clients
 from gpufleet.methods.time_slicing import TimeSlicing
+from gpufleet.parts.names import UNSHARED
 from gpufleet.stackfile.model import Stack
 
 GF302 = rule(
@@ -189,7 +189,7 @@ def _memory(pool: FleetPool, where: str) -> Iterator[Finding]:
 def _measured(pool: FleetPool) -> str:
     """What becomes of memory promised twice: as measured for time-slicing, of a GPU or inside an instance."""
     if pool.method.memory_unbounded:
-        from gpufleet.advise.isolation import unbounded_memory  # measurements are read only where something may be said
+        from gpufleet.measure.isolation import unbounded_memory  # read only where something may be said
 
         return unbounded_memory()
     return "A pod that asks for more than is left is refused it."

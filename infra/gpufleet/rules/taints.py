@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet, FleetPool
-from gpufleet.fleet.taints import EFFECTS, parse_taint, tolerations
+from gpufleet.parts.taints import EFFECTS, parse_taint, tolerations
 from gpufleet.places.aks.model import aks_pool
 from gpufleet.places.aks.place import SPOT_KEY, SPOT_TAINT
 from gpufleet.stackfile.rules import GF107, GF108

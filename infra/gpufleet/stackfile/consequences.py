@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpufleet.findings.finding import Finding
+from gpufleet.findings.path import PathParts, split_path
 from gpufleet.findings.registry import find
-from gpufleet.stackfile.source import PathParts, split_path
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gpufleet.findings.finding import Finding, Severity, finding
-from gpufleet.findings.registry import look_up, rules
-from gpufleet.stackfile.source import SECRET_SECTIONS, SecretText, Source, join_path
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.path import join_path
+from gpufleet.findings.registry import finding, look_up, rules
+from gpufleet.stackfile.source import SECRET_SECTIONS, SecretText, Source
 
 
 def _items(value: Any) -> list[tuple[int, dict[str, Any]]]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from gpufleet.findings.path import PathParts
 from gpufleet.stackfile.kinds import KINDS
-from gpufleet.stackfile.source import PathParts
 
 #: Stands in for a text.
 UNREAD = "unread"

@@ -15,14 +15,14 @@ from typing import Any
 
 import yaml
 
-from gpufleet.findings.finding import Finding, closest_match, finding
+from gpufleet.findings.finding import Finding, closest_match
+from gpufleet.findings.path import PathParts, join_path, split_path
+from gpufleet.findings.registry import finding
 
 NAMESPACE = "gpufleet"
 SECTIONS = ("cluster", "pools", "hosts", "stack", "sharing", "teams", "acknowledge", "kubeconfig")
 #: Sections that may be a Pulumi secret (`pulumi config set --secret gpufleet:<key>`).
 SECRET_SECTIONS = ("kubeconfig",)
-
-PathParts = tuple[str | int, ...]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
@@ -69,28 +69,6 @@ class Source:
         while parts and parts not in self.lines:
             parts = parts[:-1]
         return replace(found, file=self.file, line=self.lines.get(parts))
-
-
-def split_path(path: str) -> PathParts:
-    """`pools[1].labels["a.b/c"]` -> ("pools", 1, "labels", "a.b/c")."""
-    parts: list[str | int] = []
-    for match in re.finditer(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)', path):
-        quoted, index, word = match.groups()
-        parts.append(json.loads(f'"{quoted}"') if quoted is not None else int(index) if index is not None else word)
-    return tuple(parts)
-
-
-def join_path(parts: PathParts) -> str:
-    """The inverse of `split_path`."""
-    text = ""
-    for part in parts:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif re.fullmatch(r"[\w-]+", part):
-            text += f".{part}" if text else part
-        else:
-            text += f"[{json.dumps(part, ensure_ascii=False)}]"
-    return text
 
 
 #: Aliases may repeat a value without end; a thousand pools have some ten thousand.
@@ -280,7 +258,9 @@ def read_file(path: Path, shown_as: str | None = None) -> tuple[Source, list[Fin
     return parse(text, shown_as or str(path))
 
 
-def from_engine(config: Mapping[str, str], secret_keys: frozenset[str], file: Path | None) -> Source:
+def from_engine(
+    config: Mapping[str, str], secret_keys: frozenset[str], file: Path | None, shown_as: str | None = None
+) -> Source:
     """The configuration as the Pulumi engine hands it over (`namespace:key` -> text, objects as JSON).
 
     The engine's values count (they include `--config` overrides); the file gives lines. Secrets stay markers: the
@@ -288,7 +268,7 @@ def from_engine(config: Mapping[str, str], secret_keys: frozenset[str], file: Pa
     """
     text = Source()
     if file is not None and file.is_file():
-        text = read_file(file, f"{file.parent.name}/{file.name}")[0]
+        text = read_file(file, shown_as)[0]
     data: dict[str, Any] = {}
     for full, value in config.items():
         prefix, key = _split_key(full)

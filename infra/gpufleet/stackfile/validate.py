@@ -14,12 +14,14 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from gpufleet.findings.finding import Finding, finding
+from gpufleet.findings.finding import Finding
+from gpufleet.findings.path import PathParts, join_path, split_path
+from gpufleet.findings.registry import finding
 from gpufleet.stackfile.kinds import KINDS
 from gpufleet.stackfile.model import Stack, stack_model
 from gpufleet.stackfile.references import kubeconfig_in_clear
 from gpufleet.stackfile.repair import at, guess_kind, repair
-from gpufleet.stackfile.source import PathParts, Source, join_path, split_path
+from gpufleet.stackfile.source import Source
 
 _ROUNDS = 8
 _SECTIONS_OF_MODEL = ("cluster", "pools", "hosts", "stack", "sharing", "teams", "acknowledge")

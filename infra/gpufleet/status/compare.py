@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gpufleet.fleet.artifact import Serving
-from gpufleet.fleet.taints import Taint, parse_taint
+from gpufleet.parts.artifact import Serving
+from gpufleet.parts.taints import Taint, parse_taint
 from gpufleet.plan.model import Plan, PoolPlan
 from gpufleet.status.observe import Observed, ObservedNode, PluginPod
 

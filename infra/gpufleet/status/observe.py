@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from gpufleet.fleet.names import PROFILE_LABEL, ROUTE_LABEL
+from gpufleet.parts.names import PROFILE_LABEL, ROUTE_LABEL
 from gpufleet.places import PLACES
 from gpufleet.stackfile.kubeconfig import kubeconfig_file
 from gpufleet.stackfile.model import Stack

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gpufleet.fleet.model import Fleet, FleetPool
-from gpufleet.fleet.taints import tolerations
-from gpufleet.routes.plugin import in_words
+from gpufleet.parts.taints import in_words, tolerations
 from gpufleet.stackfile.software import Team
 
 

@@ -12,16 +12,16 @@ import pytest
 import yaml
 from gpufleet.advise import docs
 from gpufleet.advise.advice import METHODS, Advice, advise
-from gpufleet.advise.against import objections
 from gpufleet.advise.fragment import settings
-from gpufleet.advise.isolation import companies
-from gpufleet.advise.measurements import measurements, select
 from gpufleet.advise.request import CLASSES, ENVIRONMENTS, ISOLATIONS, Request, facts, mig_fit, problems
 from gpufleet.advise.tree import Leaf, Question, nodes
-from gpufleet.bench.beside import Beside
 from gpufleet.catalog import gpu_model
 from gpufleet.cli.main import main
-from gpufleet.findings.finding import finding
+from gpufleet.findings.registry import finding
+from gpufleet.measure.beside import Beside
+from gpufleet.measure.isolation import companies
+from gpufleet.measure.measurements import measurements, select
+from gpufleet.measure.objections import objections
 from gpufleet.stackfile.kinds import METHODS as KNOWN_METHODS
 
 
@@ -282,7 +282,7 @@ def test_questions_have_their_own_names() -> None:
 @pytest.mark.parametrize("page", docs.BLOCKS)
 def test_the_docs_hold_what_the_data_says(page: str) -> None:
     text = (Path(__file__).parents[3] / "docs" / page).read_text(encoding="utf-8")
-    assert docs.fill(text, docs.BLOCKS[page]) == text, "run python -m gpufleet.advise.docs"
+    assert docs.fill(text, docs.BLOCKS[page]) == text, "run make docs"
 
 
 def test_the_drawn_tree_has_every_question_and_leaf() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from gpufleet.advise.isolation import companies, memory_rows, own_companies, unbounded_memory
-from gpufleet.bench import beside
 from gpufleet.catalog import gpu_model
+from gpufleet.measure import beside
+from gpufleet.measure.isolation import companies, memory_rows, own_companies, unbounded_memory
 
 
 def test_every_pair_is_measured_on_a_model_of_the_catalogue_with_three_repetitions() -> None:

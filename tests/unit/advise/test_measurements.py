@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from gpufleet.advise.interpolate import UNSTEADY, expected, leave_one_out
-from gpufleet.advise.measurements import Measurement, best, measurements, own_measurements, select
-from gpufleet.bench.series import Measured, Series
-from gpufleet.bench.stats import spread
 from gpufleet.catalog import gpu_model, reading
+from gpufleet.measure.interpolate import UNSTEADY, expected, leave_one_out
+from gpufleet.measure.measurements import Measurement, best, measurements, own_measurements, select
+from gpufleet.measure.series import Measured, Series
+from gpufleet.measure.stats import spread
 
 every_series = pytest.mark.parametrize("one", measurements(), ids=[m.id for m in measurements()])
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from gpufleet.bench import options
-from gpufleet.bench.plan import Sizes
 from gpufleet.bench.pool import Pool
 from gpufleet.bench.worker import setup_message
+from gpufleet.measure.workloads import Sizes
 
 
 def bench(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from gpufleet.bench import plot, report, smi
 from gpufleet.bench.options import parse_counts, read_lines
-from gpufleet.bench.series import Series, collect
-from gpufleet.bench.table import as_yaml, from_row, to_tables
+from gpufleet.bench.table import as_yaml, to_tables
 from gpufleet.cli.main import main
+from gpufleet.measure.series import Series, collect, from_row
 
 BASE = {"workload": "training", "backend": "driver", "method": "timeSlicing", "unit": "steps/s"}
 STATE = {

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from gpufleet.bench.queue_model import QueueModel, fit
-from gpufleet.bench.stats import latencies_ms, percentile, spread, steps_in
+from gpufleet.measure.queue_model import QueueModel, fit
+from gpufleet.measure.stats import latencies_ms, percentile, spread, steps_in
 
 
 def test_steps_over_an_edge_count_by_their_part() -> None:

@@ -26,7 +26,7 @@ WARNED = stack_text(sections("aks-plugin", {"pools[0].driver": "none"}))
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with one good stack, and the working directory in it."""
-    (tmp_path / "Pulumi.yaml").write_text("name: gpufleet\n")
+    (tmp_path / "Pulumi.yaml").write_text("name: gpufleet\nstackConfigDir: stacks\n")
     (tmp_path / "stacks").mkdir()
     (tmp_path / "stacks" / "Pulumi.good.yaml").write_text(GOOD)
     monkeypatch.chdir(tmp_path)

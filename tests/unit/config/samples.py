@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 from gpufleet.compiled import Compiled, compile_source
 from gpufleet.findings.finding import Finding
-from gpufleet.stackfile.source import Source, parse, split_path
+from gpufleet.findings.path import split_path
+from gpufleet.stackfile.source import Source, parse
 
 REMOVE = object()
 

@@ -7,8 +7,8 @@ import string
 
 import pytest
 from gpufleet.findings.acknowledge import acknowledge
-from gpufleet.findings.finding import Severity, closest_match, errors, finding, show
-from gpufleet.findings.registry import find, rules
+from gpufleet.findings.finding import Severity, closest_match, errors, show
+from gpufleet.findings.registry import find, finding, rules
 from gpufleet.findings.render import summary, text
 
 from tests.unit.config.rule_cases import CASES

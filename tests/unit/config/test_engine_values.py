@@ -24,7 +24,7 @@ def as_engine(data: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.parametrize("file", STACKS, ids=lambda p: p.stem)
 def test_shipped_stacks_give_the_same_model(file: Path) -> None:
     data = dict(parse(file.read_text())[0].data)
-    engine = compile_engine("x", as_engine(data), frozenset(), file)
+    engine = compile_engine("x", as_engine(data), frozenset(), file, f"{file.parent.name}/{file.name}")
     text = compile_file(file, "x", f"{file.parent.name}/{file.name}")
     assert engine.stack == text.stack
     assert engine.plan == text.plan
@@ -46,7 +46,7 @@ def test_values_of_the_engine_count_and_lines_come_from_the_file(tmp_path: Path)
     file.parent.mkdir()
     file.write_text(pool("count: 1"))
     data = sections("aks-plugin", {"pools[0].count": -1})
-    found = compile_engine("x", as_engine(data), frozenset(), file).found
+    found = compile_engine("x", as_engine(data), frozenset(), file, "stacks/Pulumi.x.yaml").found
     assert [(d.code, d.path, d.value, d.file, d.line) for d in found] == [
         ("GF105", "pools[0].count", "-1", "stacks/Pulumi.x.yaml", 5)
     ]

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from gpufleet.compiled import compile_file, stack_name
-from gpufleet.stackfile.source import SecretText, join_path, parse, read_file, split_path
+from gpufleet.findings.path import join_path, split_path
+from gpufleet.stackfile.source import SecretText, parse, read_file
 
 from tests.unit.config.samples import compile_text, the_one, told
 from tests.unit.config.text_cases import (

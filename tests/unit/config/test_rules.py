@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from gpufleet.findings.finding import Severity
+from gpufleet.findings.path import PathParts, split_path
 from gpufleet.findings.registry import find
-from gpufleet.stackfile.source import PathParts, split_path
 
 from tests.unit.config.rule_cases import CASES, Case
 from tests.unit.config.samples import compile_base, sections, stack_text, the_one, told

@@ -33,7 +33,7 @@ def ansible(program: str, *words: str, cwd: Path = ROOT, **env: str) -> subproce
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project with one stack, full, and an inventory that names it."""
-    (tmp_path / "Pulumi.yaml").write_text("name: gpufleet\n")
+    (tmp_path / "Pulumi.yaml").write_text("name: gpufleet\nstackConfigDir: stacks\n")
     (tmp_path / "stacks").mkdir()
     (tmp_path / "inventories").mkdir()
     (tmp_path / "stacks/Pulumi.full.yaml").write_text(full_text())
@@ -191,7 +191,7 @@ def test_without_the_requirements_it_says_so(project: Path) -> None:
     done = ansible("ansible-inventory", "-i", str(project / "inventories/full.gpufleet.yml"), "--list",
                    PYTHONPATH=str(project / "fake"))  # fmt: skip
     assert done.returncode != 0
-    assert "run Ansible from its .venv" in done.stderr and "Traceback" not in done.stderr
+    assert "pip install 'gpufleet[hosts]'" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_the_plugin_is_documented() -> None:

@@ -189,7 +189,7 @@ def test_selectors_that_overlap() -> None:
 
 
 def test_taints_of_the_nodes() -> None:
-    from gpufleet.fleet.taints import parse_taint
+    from gpufleet.parts.taints import parse_taint
 
     taints = (parse_taint("sku=gpu:NoSchedule"), parse_taint("x:PreferNoSchedule"))
     assert one("GF620", daemon_set(), taints=taints).value == "sku=gpu:NoSchedule"

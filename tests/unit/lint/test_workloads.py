@@ -1,7 +1,7 @@
 """Pods that use GPUs: requests, variables, tolerations, memory, spread."""
 
 import pytest
-from gpufleet.fleet.taints import parse_taint
+from gpufleet.parts.taints import parse_taint
 
 from tests.unit.lint.told import GPU4, codes, config_map, limits, one, pod, told
 

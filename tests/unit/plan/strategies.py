@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpufleet.fleet.names import OPERATOR_CONFIG_LABEL, UNSHARED
+from gpufleet.parts.names import OPERATOR_CONFIG_LABEL, UNSHARED
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 

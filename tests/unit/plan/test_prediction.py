@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gpufleet.fleet.hardware import Hardware
 from gpufleet.fleet.offer import predict_node
 from gpufleet.fleet.profile import profile_of
 from gpufleet.methods.whole import NoSharing
+from gpufleet.parts.hardware import Hardware
 from gpufleet.plan.model import Plan, PoolPlan
 
 from tests.unit.config.samples import REMOVE, compile_base, told

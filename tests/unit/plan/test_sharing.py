@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gpufleet.fleet.names import config_map_name, content_hash
+from gpufleet.parts.names import config_map_name, content_hash
 from gpufleet.plan.model import Plan
 from hypothesis import given
 from hypothesis import strategies as st

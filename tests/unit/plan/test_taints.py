@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gpufleet.fleet.taints import Taint, Toleration, parse_taint, tolerations
+from gpufleet.parts.taints import Taint, Toleration, parse_taint, tolerations
 from gpufleet.plan.model import Plan
 from hypothesis import given
 

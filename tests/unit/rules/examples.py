@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 from gpufleet.cli.main import main
 from gpufleet.compiled import Compiled
+from gpufleet.findings.path import join_path
 from gpufleet.findings.rule import Rule
-from gpufleet.stackfile.source import join_path
 
 from tests.unit.config import samples
 from tests.unit.config.samples import compile_text, stack_text

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from gpufleet.catalog import reading
 from gpufleet.findings import registry
-from gpufleet.findings.finding import Finding, Severity, finding
-from gpufleet.findings.registry import GROUPS, check, checks, find, rule, rules, run_checks
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.registry import GROUPS, check, checks, find, finding, rule, rules, run_checks
 from gpufleet.findings.rule import Rule
 from gpufleet.stackfile.consequences import WORDS
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from twin.hosts import scenarios
-from twin.hosts.guest import base, boot, daemons, fabric, kernel_log, kernel_tools, mig, modules, smi, tree
+from twin.hosts.guest import base, boot, daemons, fabric, kernel_log, kernel_tools, mig_layout, modules, nvml, smi, tree
 
 KERNEL = "6.1.0-test"
 
@@ -87,7 +87,7 @@ def loaded() -> list[str]:
 )
 def test_a_driver_drives_what_it_can(box: Box, scenario: str, version: str, flavour: str, reason: str | None) -> None:
     box.scenario(scenario)
-    answer = modules.refuse_gpu(base.gpus()[0], version, flavour)
+    answer = nvml.refuse_gpu(base.gpus()[0], version, flavour)
     assert (answer is None) if reason is None else (answer is not None and reason in answer)
 
 
@@ -348,13 +348,13 @@ def test_fourth_generation_switches_need_the_subnet_manager(box: Box) -> None:
 def test_what_fits_on_one_gpu(box: Box) -> None:
     box.scenario("mig-a100")
     gpu = base.gpus()[0]
-    mig.check_fit(gpu, ["1g.10gb"] * 7)
-    mig.check_fit(gpu, ["3g.40gb", "3g.40gb"])
+    mig_layout.check_fit(gpu, ["1g.10gb"] * 7)
+    mig_layout.check_fit(gpu, ["3g.40gb", "3g.40gb"])
     for wrong in (["1g.10gb"] * 8, ["7g.80gb", "1g.10gb"], ["4g.40gb", "4g.40gb"], ["3g.40gb", "3g.40gb", "1g.10gb"]):
-        with pytest.raises(mig.Impossible):
-            mig.check_fit(gpu, wrong)
-    with pytest.raises(mig.Impossible, match=r"1g\.5gb does not exist"):
-        mig.check_fit(gpu, ["1g.5gb"])
+        with pytest.raises(mig_layout.Impossible):
+            mig_layout.check_fit(gpu, wrong)
+    with pytest.raises(mig_layout.Impossible, match=r"1g\.5gb does not exist"):
+        mig_layout.check_fit(gpu, ["1g.5gb"])
 
 
 def test_a_mode_change_waits_for_the_holder_on_ampere(box: Box, capsys: pytest.CaptureFixture[str]) -> None:

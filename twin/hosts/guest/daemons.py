@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import base, fabric, smi, tree
+from . import base, fabric, modules, nvml, tree
 
 
 def _run_forever() -> None:
@@ -70,10 +70,10 @@ def main_nv_fabricmanager(arguments: list[str]) -> int:
 def main_nvidia_persistenced(arguments: list[str]) -> int:
     """Run the persistence daemon; it needs a loaded driver of its own version and a GPU."""
     if "--version" in arguments or "-V" in arguments:
-        print(f"nvidia-persistenced:  version {smi.library_version()}")
+        print(f"nvidia-persistenced:  version {nvml.library_version()}")
         return 0
     loaded = driver_version()
-    if loaded is None or loaded != smi.library_version() or not base.gpus():
+    if loaded is None or loaded != nvml.library_version() or not base.gpus():
         print("nvidia-persistenced failed to initialize. Check syslog for more details.", file=sys.stderr)
         return 1
     if base.failure("persistenced"):
@@ -104,8 +104,6 @@ def main_hold(arguments: list[str]) -> int:
 
 def main_nvidia_modprobe(arguments: list[str]) -> int:
     """Load the driver and make its device files: -u for uvm, -m for modeset."""
-    from . import modules
-
     names = ["nvidia"]
     names += ["nvidia_uvm"] if "-u" in arguments else []
     names += ["nvidia_modeset"] if "-m" in arguments else []

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml  # copied beside this package when the host is made
 
-from . import base, mig, smi
+from . import base, mig, mig_layout, nvml
 
 EMPTY: dict[str, int] = {}
 
@@ -41,7 +41,7 @@ def main_nvidia_mig_parted(arguments: list[str]) -> int:
         else:
             print(f"no such command: {action}", file=sys.stderr)
             return 1
-    except (Bad, smi.Failed, mig.Impossible) as error:
+    except (Bad, nvml.Failed, mig_layout.Impossible) as error:
         print(f'time="twin" level=error msg="{error}"', file=sys.stderr)
         return 1
     return 0
@@ -93,7 +93,7 @@ def _gpus(entry: dict[str, Any]) -> list[dict[str, Any]]:
     wanted, only = entry["devices"], entry.get("device-filter")
     filters = [only] if isinstance(only, str) else only
     found = []
-    for gpu in smi.usable():
+    for gpu in nvml.usable():
         if filters and f"0x{gpu['device'].upper()}10DE" not in [text.upper().replace("0X", "0x") for text in filters]:
             continue
         if wanted == "all" or gpu["index"] in wanted:
@@ -102,20 +102,20 @@ def _gpus(entry: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _counts(gpu: dict[str, Any]) -> dict[str, int]:
-    names = [entry["profile"] for entry in mig.devices(gpu)]
+    names = [entry["profile"] for entry in mig_layout.devices(gpu)]
     return {name: names.count(name) for name in sorted(set(names))}
 
 
 def check(config: list[dict[str, Any]], *, mode_only: bool = False) -> None:
     """Raise Bad when the host is not in the state that the configuration asks for."""
-    smi.connect()
+    nvml.connect()
     for entry in config:
         for gpu in _gpus(entry):
             if gpu.get("mig") is None:
                 if entry["mig-enabled"]:
                     raise Bad(f"GPU {gpu['index']}: not MIG capable")
                 continue
-            if mig.enabled(gpu) != entry["mig-enabled"]:
+            if mig_layout.enabled(gpu) != entry["mig-enabled"]:
                 raise Bad("Assertion failure: selected configuration not currently applied")
             if not mode_only and _counts(gpu) != dict(sorted((entry.get("mig-devices") or EMPTY).items())):
                 raise Bad("Assertion failure: selected configuration not currently applied")
@@ -123,7 +123,7 @@ def check(config: list[dict[str, Any]], *, mode_only: bool = False) -> None:
 
 def apply(config: list[dict[str, Any]], *, mode_only: bool = False) -> None:
     """Bring mode and instances to what the configuration asks for. Raises Bad when a mode stays pending."""
-    smi.connect()
+    nvml.connect()
     if base.failure("mig_apply"):
         raise Bad(str(base.failure("mig_apply")))
     for entry in config:
@@ -132,26 +132,27 @@ def apply(config: list[dict[str, Any]], *, mode_only: bool = False) -> None:
                 if entry["mig-enabled"]:
                     raise Bad(f"GPU {gpu['index']}: not MIG capable")
                 continue
-            if mig.enabled(gpu) != entry["mig-enabled"]:
+            if mig_layout.enabled(gpu) != entry["mig-enabled"]:
                 mig.set_mode([gpu], entry["mig-enabled"])
-                if mig.enabled(gpu) != entry["mig-enabled"]:
+                if mig_layout.enabled(gpu) != entry["mig-enabled"]:
                     raise Bad(f"GPU {gpu['index']}: MIG mode change is pending, reset or reboot required")
             wanted = entry.get("mig-devices") or EMPTY
             if mode_only or _counts(gpu) == dict(sorted(wanted.items())):
                 continue
             names = [name for name, count in wanted.items() for _ in range(count)]
-            mig.check_fit(gpu, names)
+            mig_layout.check_fit(gpu, names)
             mig.change(gpu, [])
             mig.create(gpu, names, compute=True)
 
 
 def export() -> list[dict[str, Any]]:
     """Return the present state as a configuration."""
-    smi.connect()
+    nvml.connect()
     found = []
-    for gpu in smi.usable():
+    for gpu in nvml.usable():
         if gpu.get("mig"):
-            found.append({"devices": [gpu["index"]], "mig-enabled": mig.enabled(gpu), "mig-devices": _counts(gpu)})
+            enabled = mig_layout.enabled(gpu)
+            found.append({"devices": [gpu["index"]], "mig-enabled": enabled, "mig-devices": _counts(gpu)})
     return found
 
 

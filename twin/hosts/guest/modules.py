@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import base, tree
+from . import base, nvml, tree
 
 # module -> modules it needs
 DEPENDS = {
@@ -83,28 +83,6 @@ def bound_driver(loaded: dict[str, Any]) -> str | None:
     return None
 
 
-def refuse_gpu(gpu: dict[str, Any], version: str, flavour: str) -> str | None:
-    """Return the kernel's line when this driver cannot drive this GPU, else None."""
-    where = f"NVRM: The NVIDIA GPU {gpu['pci']} (PCI ID: {gpu['vendor']}:{gpu['device']})"
-    number = base.branch(version)
-    newest = gpu.get("newest_branch")
-    if newest and number > newest:
-        return f"{where} installed in this system is supported through the NVIDIA {newest}.xx Legacy drivers."
-    minimum = gpu.get("min_driver")
-    if minimum and base.version_key(version) < base.version_key(minimum):
-        return f"{where} installed in this system is not supported by the NVIDIA {version} driver release."
-    if flavour == "open" and gpu["modules"] == "proprietary":
-        return (
-            f"{where} installed in this system is not supported by open nvidia.ko because it does not include the "
-            "required GPU System Processor (GSP)."
-        )
-    if flavour == "open" and gpu.get("open_since") and number < gpu["open_since"]:
-        return f"{where} installed in this system is not supported by open nvidia.ko in the {number} release."
-    if flavour == "proprietary" and gpu["modules"] == "open":
-        return f"{where} installed in this system requires use of the NVIDIA open kernel modules."
-    return None
-
-
 def key_refused(facts: dict[str, Any]) -> bool:
     """Tell whether secure boot rejects the module's signature."""
     boot = base.scenario().get("secure_boot") or {}
@@ -128,7 +106,7 @@ def check_nvidia(facts: dict[str, Any], loaded: dict[str, Any]) -> None:
             base.kernel_log(f"NVRM: GPU {gpu['pci']} is already bound to {owner}.")
         base.kernel_log("NVRM: No NVIDIA devices probed.")
         raise Refused("could not insert 'nvidia': No such device")
-    reasons = [refuse_gpu(gpu, facts["version"], facts["flavour"]) for gpu in gpus]
+    reasons = [nvml.refuse_gpu(gpu, facts["version"], facts["flavour"]) for gpu in gpus]
     for reason in filter(None, reasons):
         base.kernel_log(reason)
     if all(reasons):

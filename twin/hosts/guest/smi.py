@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import base, mig, smi_report
+from . import base, mig, nvml, smi_report
 
-LIB = "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"
-NOT_FOUND, NO_PERMISSION, BAD_ARGUMENT, NO_DEVICES, NO_DRIVER, MISMATCH = 6, 4, 2, 6, 9, 18
 # The kernel's time slice classes: number -> word.
 TIMESLICES = {0: "Default", 1: "Short", 2: "Medium", 3: "Long"}
 
@@ -22,61 +20,6 @@ WITH_VALUE = frozenset((
 ))  # fmt: skip
 
 
-class Failed(Exception):  # noqa: N818 - the program's own answer
-    """nvidia-smi ends with this message and status."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-def library_version() -> str | None:
-    """Return the version of the installed NVML, from the file that its link names."""
-    link = base.ROOT / LIB
-    return link.readlink().name.partition(".so.")[2] if link.is_symlink() else None
-
-
-def connect() -> str:
-    """Return the driver version, or raise Failed with the answer that a broken stack gives."""
-    library = library_version()
-    loaded = base.boot_state()["modules"].get("nvidia")
-    if library is None:
-        raise Failed(
-            "NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.",
-            12,
-        )
-    if loaded is None:
-        raise Failed(
-            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
-            NO_DRIVER,
-        )
-    if loaded["version"] != library:
-        short = ".".join(library.split(".")[:2])
-        raise Failed(
-            f"Failed to initialize NVML: Driver/library version mismatch\nNVML library version: {short}", MISMATCH
-        )
-    if base.failure("smi"):
-        raise Failed(str(base.failure("smi")), 255)
-    return library
-
-
-def usable() -> list[dict[str, Any]]:
-    """Return the GPUs that the loaded driver drives, each with its settings. Raises Failed when there are none."""
-    from . import modules
-
-    state, lasting = base.boot_state(), base.lasting_state()
-    driver = state["modules"]["nvidia"]
-    found = []
-    for gpu in base.gpus():
-        if modules.refuse_gpu(gpu, driver["version"], driver["flavour"]):
-            continue
-        key = str(gpu["index"])
-        found.append({**gpu, "set": state["gpus"].get(key, {}), "kept": lasting["gpus"].get(key, {})})
-    if not found:
-        raise Failed("No devices were found", NO_DEVICES)
-    return found
-
-
 def select(gpus: list[dict[str, Any]], wanted: str | None) -> list[dict[str, Any]]:
     """Return the GPUs that -i names: index, UUID or bus id, separated by commas. Raises Failed for an unknown one."""
     if wanted is None:
@@ -84,27 +27,11 @@ def select(gpus: list[dict[str, Any]], wanted: str | None) -> list[dict[str, Any
     found = []
     for name in wanted.split(","):
         hits = [gpu for gpu in gpus if name.lower() in (str(gpu["index"]), gpu["uuid"].lower(), gpu["pci"],
-                                                         smi_report.bus_id(gpu).lower())]  # fmt: skip
+                                                         nvml.bus_id(gpu).lower())]  # fmt: skip
         if not hits:
-            raise Failed("No devices were found", NO_DEVICES)
+            raise nvml.Failed("No devices were found", nvml.NO_DEVICES)
         found += hits
     return found
-
-
-def setting(gpu: dict[str, Any], **changes: Any) -> None:
-    """Change settings of a GPU that the next boot clears."""
-    with base.locked():
-        state = base.boot_state()
-        state["gpus"].setdefault(str(gpu["index"]), {}).update(changes)
-        base.save_boot_state(state)
-
-
-def keep(gpu: dict[str, Any], **changes: Any) -> None:
-    """Change settings of a GPU that survive a boot."""
-    with base.locked():
-        lasting = base.lasting_state()
-        lasting["gpus"].setdefault(str(gpu["index"]), {}).update(changes)
-        base.save_lasting_state(lasting)
 
 
 def parse(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -130,7 +57,7 @@ def main_nvidia_smi(arguments: list[str]) -> int:
     """Run nvidia-smi."""
     try:
         return _run(arguments)
-    except Failed as failed:
+    except nvml.Failed as failed:
         print(failed)
         return failed.status
 
@@ -139,11 +66,11 @@ def _run(arguments: list[str]) -> int:
     options, words = parse(arguments)
     if "--version" in options:
         loaded = base.boot_state()["modules"].get("nvidia") or {}
-        print(f"NVIDIA-SMI version  : {library_version()}\nNVML version        : {library_version()}")
+        print(f"NVIDIA-SMI version  : {nvml.library_version()}\nNVML version        : {nvml.library_version()}")
         print(f"DRIVER version      : {loaded.get('version', 'N/A')}")
         return 0
-    version = connect()
-    gpus = select(usable(), options.get("-i") or options.get("--id"))
+    version = nvml.connect()
+    gpus = select(nvml.usable(), options.get("-i") or options.get("--id"))
     if words[:1] == ["mig"]:
         return mig.command(gpus, options)
     if words[:1] == ["compute-policy"]:
@@ -188,8 +115,8 @@ def _persistence(gpus: list[dict[str, Any]], options: dict[str, str]) -> bool:
     on = value.upper() in ("1", "ENABLED")
     word = "Enabled" if on else "Disabled"
     for gpu in gpus:
-        setting(gpu, persistence=on)
-        print(f"{word} persistence mode for GPU {smi_report.bus_id(gpu)}.")
+        nvml.setting(gpu, persistence=on)
+        print(f"{word} persistence mode for GPU {nvml.bus_id(gpu)}.")
     print("All done.")
     return True
 
@@ -201,13 +128,13 @@ def _power(gpus: list[dict[str, Any]], options: dict[str, str]) -> bool:
     for gpu in gpus:
         watts, limits = float(value), gpu["power"]
         if not limits["min"] <= watts <= limits["max"]:
-            raise Failed(
+            raise nvml.Failed(
                 f"Provided power limit {watts:.2f} W is not a valid power limit: it should be between "
-                f"{limits['min']:.2f} W and {limits['max']:.2f} W for GPU {smi_report.bus_id(gpu)}",
-                BAD_ARGUMENT,
+                f"{limits['min']:.2f} W and {limits['max']:.2f} W for GPU {nvml.bus_id(gpu)}",
+                nvml.BAD_ARGUMENT,
             )
-        setting(gpu, power_limit=watts)
-        print(f"Power limit for GPU {smi_report.bus_id(gpu)} was set to {watts:.2f} W.")
+        nvml.setting(gpu, power_limit=watts)
+        print(f"Power limit for GPU {nvml.bus_id(gpu)} was set to {watts:.2f} W.")
     print("All done.")
     return True
 
@@ -218,8 +145,8 @@ def _clocks(gpus: list[dict[str, Any]], options: dict[str, str]) -> bool:
     if value is None and not reset:
         return False
     for gpu in gpus:
-        setting(gpu, clocks=value)
-        print(f"GPU clocks {'reset' if reset else f'set to {value}'} for GPU {smi_report.bus_id(gpu)}")
+        nvml.setting(gpu, clocks=value)
+        print(f"GPU clocks {'reset' if reset else f'set to {value}'} for GPU {nvml.bus_id(gpu)}")
     print("All done.")
     return True
 
@@ -229,8 +156,8 @@ def _ecc(gpus: list[dict[str, Any]], options: dict[str, str]) -> bool:
     if value is None:
         return False
     for gpu in gpus:
-        keep(gpu, ecc_pending=value.upper() in ("1", "ENABLED"))
-        print(f"ECC support set for GPU {smi_report.bus_id(gpu)}.")
+        nvml.keep(gpu, ecc_pending=value.upper() in ("1", "ENABLED"))
+        print(f"ECC support set for GPU {nvml.bus_id(gpu)}.")
     print("All done.\nReboot required.")
     return True
 
@@ -247,10 +174,10 @@ def _compute_policy(gpus: list[dict[str, Any]], options: dict[str, str]) -> int:
     value = options.get("--set-timeslice")
     if value is not None:
         if not value.isdigit() or int(value) not in TIMESLICES:
-            raise Failed(f"Invalid timeslice value {value}", BAD_ARGUMENT)
+            raise nvml.Failed(f"Invalid timeslice value {value}", nvml.BAD_ARGUMENT)
         for gpu in gpus:
-            setting(gpu, timeslice=int(value))
-            print(f"Successfully set timeslice duration for GPU {smi_report.bus_id(gpu)}.")
+            nvml.setting(gpu, timeslice=int(value))
+            print(f"Successfully set timeslice duration for GPU {nvml.bus_id(gpu)}.")
         return 0
     print("+-------------------------------------+\n| GPU compute policies:               |\n"
           "| GPU     Name             Value      |\n|=====================================|")  # fmt: skip
@@ -263,16 +190,16 @@ def _compute_policy(gpus: list[dict[str, Any]], options: dict[str, str]) -> int:
 def _reset(gpus: list[dict[str, Any]], *, whole: bool) -> int:
     """Reset GPUs; refused while something holds them, and one by one on a host with NVSwitches."""
     state = base.boot_state()
-    names = ", ".join(smi_report.bus_id(gpu) for gpu in gpus)
+    names = ", ".join(nvml.bus_id(gpu) for gpu in gpus)
     if "nvidia_drm" in state["modules"] or base.holders():
-        raise Failed(
+        raise nvml.Failed(
             f"The following GPUs could not be reset:\n  GPU {names}: In use by another client",
             1,
         )
     if base.scenario().get("nvswitches") and not whole:
-        raise Failed(f"The following GPUs could not be reset:\n  GPU {names}: Not Supported", 1)
+        raise nvml.Failed(f"The following GPUs could not be reset:\n  GPU {names}: Not Supported", 1)
     if base.failure("reset"):
-        raise Failed(f"The following GPUs could not be reset:\n  GPU {names}: {base.failure('reset')}", 1)
+        raise nvml.Failed(f"The following GPUs could not be reset:\n  GPU {names}: {base.failure('reset')}", 1)
     with base.locked():
         state, lasting = base.boot_state(), base.lasting_state()
         for gpu in gpus:
@@ -286,7 +213,7 @@ def _reset(gpus: list[dict[str, Any]], *, whole: bool) -> int:
         base.save_boot_state(state)
         base.save_lasting_state(lasting)
     for gpu in gpus:
-        print(f"GPU {smi_report.bus_id(gpu)} was successfully reset.")
+        print(f"GPU {nvml.bus_id(gpu)} was successfully reset.")
     print("All done.")
     return 0
 

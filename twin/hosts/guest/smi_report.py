@@ -5,14 +5,9 @@ from __future__ import annotations
 from typing import Any
 from xml.sax.saxutils import escape
 
-from . import base, fabric, mig
+from . import base, fabric, mig_layout, nvml
 
 Gpu = dict[str, Any]
-
-
-def bus_id(gpu: Gpu) -> str:
-    """Return the bus id as nvidia-smi writes it: eight digits of domain, capital letters."""
-    return f"0000{gpu['pci']}".upper()
 
 
 def _on(value: object) -> str:
@@ -58,8 +53,8 @@ def field(gpu: Gpu, name: str, version: str, units: bool) -> str:
         "uuid": gpu["uuid"],
         "gpu_uuid": gpu["uuid"],
         "serial": gpu["serial"],
-        "pci.bus_id": bus_id(gpu),
-        "gpu_bus_id": bus_id(gpu),
+        "pci.bus_id": nvml.bus_id(gpu),
+        "gpu_bus_id": nvml.bus_id(gpu),
         "pci.device_id": f"0x{gpu['device'].upper()}10DE",
         "driver_version": version,
         "vbios_version": "96.00.00.00.01",
@@ -104,9 +99,7 @@ def _format(text: str) -> tuple[bool, bool]:
 
 
 def csv(gpus: list[Gpu], names: list[str], form: str, version: str) -> str:
-    """Return --query-gpu as CSV. Raises smi.Failed for a field that does not exist."""
-    from . import smi
-
+    """Return --query-gpu as CSV. Raises Failed for a field that does not exist."""
     header, units = _format(form)
     names = [name.strip() for name in names]
     lines = [", ".join(names)] if header else []
@@ -114,7 +107,7 @@ def csv(gpus: list[Gpu], names: list[str], form: str, version: str) -> str:
         try:
             lines.append(", ".join(field(gpu, name, version, units) for name in names))
         except KeyError as error:
-            raise smi.Failed(f'Field "{error.args[0]}" is not a valid field to query.', 2) from None
+            raise nvml.Failed(f'Field "{error.args[0]}" is not a valid field to query.', 2) from None
     return "".join(line + "\n" for line in lines)
 
 
@@ -127,7 +120,7 @@ def csv_apps(gpus: list[Gpu], names: list[str], form: str) -> str:
         if holder["kind"] == "cuda":
             values = {"pid": str(holder["pid"]), "name": holder["name"], "process_name": holder["name"],
                       "used_memory": "100 MiB" if units else "100", "used_gpu_memory": "100 MiB" if units else "100",
-                      "gpu_uuid": gpus[0]["uuid"], "gpu_bus_id": bus_id(gpus[0])}  # fmt: skip
+                      "gpu_uuid": gpus[0]["uuid"], "gpu_bus_id": nvml.bus_id(gpus[0])}  # fmt: skip
             lines.append(", ".join(values.get(name, "[N/A]") for name in names))
     return "".join(line + "\n" for line in lines)
 
@@ -137,7 +130,7 @@ def listing(gpus: list[Gpu]) -> str:
     lines = []
     for gpu in gpus:
         lines.append(f"GPU {gpu['index']}: {gpu['name']} (UUID: {gpu['uuid']})")
-        for number, device in enumerate(mig.devices(gpu)):
+        for number, device in enumerate(mig_layout.devices(gpu)):
             lines.append(f"  MIG {device['profile']:<10} Device {number:>2}: (UUID: {device['uuid']})")
     return "".join(line + "\n" for line in lines)
 
@@ -178,9 +171,10 @@ def text(gpus: list[Gpu], version: str, display: list[str]) -> str:
     """Return -q as text."""
     wanted = {title for word in display for title in DISPLAYED.get(word, ())}
     lines = ["", "==============NVSMI LOG==============", "", f"{'Driver Version':<42}: {version}",
-             f"{'CUDA Version':<42}: {cuda_version(version)}", "", f"{'Attached GPUs':<42}: {len(gpus)}"]  # fmt: skip
+             f"{'CUDA Version':<42}: {nvml.cuda_version(version)}", "",
+             f"{'Attached GPUs':<42}: {len(gpus)}"]  # fmt: skip
     for gpu in gpus:
-        lines.append(f"GPU {bus_id(gpu)}")
+        lines.append(f"GPU {nvml.bus_id(gpu)}")
         for title, values in sections(gpu, version).items():
             if wanted and title not in wanted:
                 continue
@@ -203,11 +197,12 @@ def _tag(name: str) -> str:
 def xml(gpus: list[Gpu], version: str) -> str:
     """Return -q -x: the same parts as XML, with the original's element names."""
     out = ['<?xml version="1.0" ?>', '<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">', "<nvidia_smi_log>",
-           f"\t<driver_version>{version}</driver_version>", f"\t<cuda_version>{cuda_version(version)}</cuda_version>",
+           f"\t<driver_version>{version}</driver_version>",
+           f"\t<cuda_version>{nvml.cuda_version(version)}</cuda_version>",
            f"\t<attached_gpus>{len(gpus)}</attached_gpus>"]  # fmt: skip
     renamed = {"GPU UUID": "uuid", "Serial Number": "serial"}
     for gpu in gpus:
-        out.append(f'\t<gpu id="{bus_id(gpu)}">')
+        out.append(f'\t<gpu id="{nvml.bus_id(gpu)}">')
         for title, values in sections(gpu, version).items():
             indent = "\t\t"
             if title:
@@ -225,17 +220,12 @@ def xml(gpus: list[Gpu], version: str) -> str:
     return "".join(line + "\n" for line in out)
 
 
-def cuda_version(version: str) -> str:
-    """Return the newest CUDA version that a driver serves, as the table's head shows it."""
-    steps = ((620, "13.4"), (610, "13.3"), (595, "13.2"), (590, "13.1"), (580, "13.0"), (570, "12.8"), (550, "12.4"))
-    return next((cuda for branch, cuda in steps if base.branch(version) >= branch), "12.2")
-
-
 def table(gpus: list[Gpu], version: str) -> str:
     """Return the plain table, shortened to what identifies each GPU."""
     edge = "+" + "-" * 89 + "+"
-    head = f"| NVIDIA-SMI {version:<22} Driver Version: {version:<14} CUDA Version: {cuda_version(version):<10} |"
+    head = f"| NVIDIA-SMI {version:<22} Driver Version: {version:<14} CUDA Version: {nvml.cuda_version(version):<10} |"
     lines = [edge, head]
     for gpu in gpus:
-        lines.append(f"| {gpu['index']:>3}  {gpu['name']:<32} {'On' if persistence(gpu) else 'Off':<4} {bus_id(gpu)} |")
+        kept = "On" if persistence(gpu) else "Off"
+        lines.append(f"| {gpu['index']:>3}  {gpu['name']:<32} {kept:<4} {nvml.bus_id(gpu)} |")
     return "".join(line + "\n" for line in [*lines, edge])

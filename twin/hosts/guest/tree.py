@@ -10,7 +10,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from . import base
+from . import base, mig_layout, nvml
 
 SECURE_BOOT = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
@@ -188,11 +188,9 @@ def _devices(scenario: dict[str, Any], loaded: dict[str, Any]) -> None:
 
 def mig_minors() -> dict[str, int]:
     """Return the capability files of MIG: name as in mig-minors -> minor number."""
-    from . import mig
-
     found = {"config": 1, "monitor": 2}
     for gpu in base.gpus():
-        for entry in mig.devices(gpu):
+        for entry in mig_layout.devices(gpu):
             number = 3 + 2 * (gpu["index"] * 15 + entry["id"])
             found[f"gpu{gpu['index']}/gi{entry['id']}/access"] = number
             found[f"gpu{gpu['index']}/gi{entry['id']}/ci0/access"] = number + 1
@@ -208,19 +206,17 @@ def _nvml(loaded: dict[str, Any]) -> None:
         file.unlink(missing_ok=True)
         shutil.rmtree(caps, ignore_errors=True)
         return
-    from . import mig, modules, smi_report
-
-    cuda = smi_report.cuda_version(nvidia["version"]).split(".")
+    cuda = nvml.cuda_version(nvidia["version"]).split(".")
     lines = [f"driver {nvidia['version']}", f"cuda {int(cuda[0]) * 1000 + int(cuda[1]) * 10}"]
     for gpu in base.gpus():
-        if modules.refuse_gpu(gpu, nvidia["version"], nvidia["flavour"]):
+        if nvml.refuse_gpu(gpu, nvidia["version"], nvidia["flavour"]):
             continue
-        mode = -1 if not gpu.get("mig") else int(mig.enabled(gpu))
+        mode = -1 if not gpu.get("mig") else int(mig_layout.enabled(gpu))
         major, _, minor = gpu["compute_capability"].partition(".")
         index = gpu["index"]
         facts = f"{gpu['device']} {major} {minor} {gpu['memory_mib']} {mode} {gpu['name']}"
         lines.append(f"gpu {index} {gpu['uuid']} {gpu['pci']} {facts}")
-        for entry in mig.devices(gpu):
-            lines.append(f"mig {index} {entry['id']} 0 {mig.nvml_facts(gpu, entry['profile'])} {entry['uuid']}")
+        for entry in mig_layout.devices(gpu):
+            lines.append(f"mig {index} {entry['id']} 0 {mig_layout.nvml_facts(gpu, entry['profile'])} {entry['uuid']}")
     write(file, "".join(line + "\n" for line in lines))
     write(caps / "mig-minors", "".join(f"{name} {number}\n" for name, number in mig_minors().items()))

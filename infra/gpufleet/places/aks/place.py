@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from gpufleet.catalog import aks_node_driver, azure_size, gpu_model
 from gpufleet.catalog.azure import aks_node_os
 from gpufleet.catalog.cuda import KnownDriver
-from gpufleet.fleet.hardware import UNKNOWN, Hardware, shown_memory
-from gpufleet.fleet.names import POOL_LABEL
-from gpufleet.fleet.taints import Taint
+from gpufleet.parts.hardware import UNKNOWN, Hardware, shown_memory
+from gpufleet.parts.names import POOL_LABEL
+from gpufleet.parts.taints import Taint
 from gpufleet.places.aks.model import AksPool, AksStack
 from gpufleet.places.aks.plan import AgentPoolPlan, AksClusterPlan, agent_pool_plan, cluster_plan
 from gpufleet.places.base import Made, Nodes, Place
@@ -46,6 +46,7 @@ class AksPlace(Place[AksStack, AksPool]):
     reserved_taints = ("kubernetes.azure.com/",)
     restated_taints = (SPOT_KEY,)
     owner_of_nodes = "AKS"
+    extra = "azure"
 
     def distribution(self, stack: AksStack) -> str:
         return "aks"

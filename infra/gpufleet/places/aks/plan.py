@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpufleet.catalog import GpuModel
-from gpufleet.fleet.names import GENERATION_LENGTH, content_hash
 from gpufleet.methods.mig import Mig
+from gpufleet.parts.names import GENERATION_LENGTH, content_hash
 from gpufleet.places.aks.model import AksCluster, AksPool, aks_pool
 from gpufleet.places.base import ClusterPlan, PoolResource
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pulumi_kubernetes as k8s
 from pulumi_azure_native import containerservice as aks
 from pulumi_azure_native import resources as azure
 
-from gpufleet.deploy.options import (
+from gpufleet.places.aks.plan import AgentPoolPlan, AksClusterPlan, SystemPoolPlan
+from gpufleet.places.base import Made
+from gpufleet.places.options import (
     CLUSTER_TIMEOUTS,
     IGNORE_POOL_COUNT,
     IGNORE_SYSTEM_POOL_COUNT,
     POOL_TIMEOUTS,
     InCluster,
 )
-from gpufleet.places.aks.plan import AgentPoolPlan, AksClusterPlan, SystemPoolPlan
-from gpufleet.places.base import Made
-from gpufleet.plan.model import Plan, PoolPlan
+
+if TYPE_CHECKING:
+    from gpufleet.plan.model import Plan, PoolPlan
 
 
 class Aks(pulumi.ComponentResource):

@@ -6,13 +6,16 @@ generation of an AKS pool would here happen in place.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from gpufleet.findings.finding import Finding, finding
-from gpufleet.fleet.names import MANAGED_BY, METHOD_LABEL, ROUTE_LABEL
-from gpufleet.plan.model import Plan, PoolPlan
+from gpufleet.findings.finding import Finding
+from gpufleet.findings.registry import finding
+from gpufleet.parts.names import MANAGED_BY, METHOD_LABEL, ROUTE_LABEL
+
+if TYPE_CHECKING:
+    from gpufleet.plan.model import Plan, PoolPlan
 
 #: To connect, and to answer.
 REQUEST_SECONDS = (3, 20)

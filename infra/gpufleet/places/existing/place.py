@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpufleet.catalog import gpu_model
-from gpufleet.fleet.hardware import Hardware, shown_memory
-from gpufleet.fleet.names import POOL_LABEL
+from gpufleet.parts.hardware import Hardware, shown_memory
+from gpufleet.parts.names import POOL_LABEL
 from gpufleet.places.base import Made, Nodes, Place
 from gpufleet.places.existing.model import ExistingStack, NodePool
 from gpufleet.places.existing.plan import ExistingClusterPlan, NodeMarks

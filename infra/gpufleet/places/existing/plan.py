@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gpufleet.fleet.taints import Taint
+from gpufleet.parts.taints import Taint
 from gpufleet.places.base import ClusterPlan, PoolResource
 from gpufleet.stackfile.cluster import KubeconfigRef
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pulumi
 import pulumi_kubernetes as k8s
 import yaml
 
-from gpufleet.deploy.options import InCluster
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.render import summary
 from gpufleet.places.base import Made
 from gpufleet.places.existing import in_use
 from gpufleet.places.existing.plan import ExistingClusterPlan, NodeMarks
-from gpufleet.plan.model import Plan, PoolPlan
+from gpufleet.places.options import InCluster
 from gpufleet.stackfile.cluster import KubeconfigRef
 from gpufleet.stackfile.kubeconfig import KUBECONFIG_ENV, kubeconfig_file
+
+if TYPE_CHECKING:
+    from gpufleet.plan.model import Plan, PoolPlan
 
 
 def kubeconfig(ref: KubeconfigRef, root: Path, inspect: Callable[[str], None]) -> pulumi.Output[str]:

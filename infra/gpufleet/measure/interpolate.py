@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpufleet.bench.series import Measured, Series
+from gpufleet.measure.series import Measured, Series
 
 #: Interquartile range / median of the repetitions above which a point is no ground to interpolate from: predictions
 #: aim at 10 %, so a point should be known better than that (half of this to either side).

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpufleet.bench import queue_model
-from gpufleet.bench.plan import Sizes, describe
-from gpufleet.bench.stats import middle_spread, spread
+from gpufleet.measure import queue_model
+from gpufleet.measure.stats import middle_spread, spread
+from gpufleet.measure.workloads import Sizes, describe
 
 _KEY = ("workload", "backend", "method", "time_slice", "profile")
 
@@ -113,3 +113,17 @@ def _measured(n: int, rows: Sequence[Mapping[str, Any]]) -> Measured:
         p99_ms=middle(row["p99_ms"] for row in rows),
         samples=sum(int(row["samples"]) for row in rows),
     )
+
+
+def from_row(row: Mapping[str, Any]) -> Series:
+    """A series as the catalogue holds it. ``total`` and ``spread`` there follow from ``totals``, the repetitions."""
+    points = [
+        Measured(p["n"], tuple(p["totals"]), p["least"], p["most"], p["p50_ms"], p["p99_ms"], p["samples"])
+        for p in row["points"]
+    ]
+    one = Series(row["workload"], row["backend"], row["method"], row.get("setting", ""), row["unit"], points)
+    one.memory_mib, one.conditions = row.get("memory_mib_per_process"), row["conditions"]
+    if "model" in row:
+        model = row["model"]
+        one.model = queue_model.QueueModel(model["service_ms"] / 1e3, model["host_ms"] / 1e3, model["efficiency"])
+    return one

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpufleet.bench.plan import Sizes, describe
-from gpufleet.bench.stats import short, spread
+from gpufleet.measure.stats import short, spread
+from gpufleet.measure.workloads import Sizes, describe
 
 _KEY = ("workload", "neighbour", "backend", "method", "time_slice", "profile")
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from gpufleet.bench.plan import MPS, TIME_SLICING
-from gpufleet.bench.series import Series, collect
-from gpufleet.bench.table import from_row
 from gpufleet.catalog import reading
+from gpufleet.measure.series import Series, collect, from_row
+from gpufleet.measure.workloads import MPS, TIME_SLICING
 
 _PREFIX = "measurements_"
 #: Models that stand for real use come before the built-in kernels; a user's own measurement before both.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -72,3 +72,9 @@ def declared_taints(texts: Iterable[str]) -> set[Taint]:
 def tolerations(taints: Iterable[Taint]) -> tuple[Toleration, ...]:
     """The smallest set of tolerations that stands all of these taints, sorted."""
     return tuple(sorted({Toleration(t.key, "Equal" if t.value else "Exists", t.value, t.effect) for t in taints}))
+
+
+def in_words(toleration: Mapping[str, str]) -> str:
+    """`sku=gpu:NoSchedule`."""
+    value = f"={toleration['value']}" if toleration.get("value") else ""
+    return f"{toleration['key']}{value}:{toleration['effect']}"

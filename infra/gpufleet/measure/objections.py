@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gpufleet.advise.interpolate import expected
-from gpufleet.advise.measurements import Measurement, select
-from gpufleet.bench.plan import TRAINING
 from gpufleet.catalog import GpuModel
+from gpufleet.measure.interpolate import expected
+from gpufleet.measure.measurements import Measurement, select
+from gpufleet.measure.workloads import TRAINING
 
 #: Two training pods may share where nobody waits; more never pays.
 MOST_TRAINING_PODS = 2

@@ -1,0 +1,1 @@
+"""What was measured of processes that share a GPU: series, models fitted to them, the committed tables."""
