@@ -14,9 +14,9 @@ from gpufleet.stackfile.rules import GF110
 
 GF201 = rule(
     "GF201", Severity.ERROR,
-    title="Nobody called {value} installs drivers on this kind of cluster.",
+    title="There is no driver owner {value} on this kind of cluster.",
     reason="On AKS the driver comes from AKS (`aks`, `managed`) or from the operator; on an existing cluster from "
-    "the host or from the operator.",
+    "the host or from the operator. `none` leaves the pool to somebody else.",
     because="On a cluster of kind {kind} the driver comes from one of the allowed owners.",
     remedy="Choose one of them.",
     source="AKS-DOC (use-nvidia-gpu, nvidia-gpu-operator, aks-managed-gpu-nodes); GPUO",

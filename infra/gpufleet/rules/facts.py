@@ -87,7 +87,7 @@ GF825 = rule(
 GF826 = rule(
     "GF826", Severity.ERROR,
     title="No driver is loaded on {host}; on disk: {value}.",
-    reason="The pool's owner is the host, so that nobody else brings a driver: the operator's and the plugin's pods "
+    reason="The pool's owner is the host, so nobody else brings a driver; the operator's and the plugin's pods "
     "would fail.",
     remedy="Run playbooks/site.yml on it and look at what it says.",
     source="GPUO",

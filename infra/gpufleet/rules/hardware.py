@@ -38,7 +38,7 @@ GF211 = rule(
 GF212 = rule(
     "GF212", Severity.ERROR,
     title="Driver {value} is too old for {gpu}.",
-    reason="A GPU, and MIG on it, needs the driver branch that was the first to know it, or a newer one.",
+    reason="A driver does not know GPUs that came after its branch, nor MIG on them.",
     because="{gpu} needs {oldest} or newer.",
     remedy="Choose a newer driver.",
     source="gpus; mig; MIG-UG; OGKM",

@@ -6,8 +6,8 @@ from gpufleet.findings.registry import rule
 GF450 = rule(
     "GF450", Severity.ERROR,
     title="The node {node} is in use and would change from {now} to {planned}.",
-    reason="Under running pods the devices that they hold would turn into others.",
-    because="Under running pods the devices that they hold would turn into others: {pods}.",
+    reason="Running pods hold devices of the node, and these would change under them.",
+    because="Running pods hold devices of the node, and these would change under them: {pods}.",
     remedy="Drain the node first (kubectl drain {node} --ignore-daemonsets), or give new nodes a pool of their own.",
     source="PLUGIN; NVIDIA/mig-parted",
     wrong="""

@@ -23,7 +23,8 @@ GF410 = rule(
 GF411 = rule(
     "GF411", Severity.WARNING,
     title="An upgrade will ask for extra {size} nodes.",
-    reason="Surge nodes need quota and free capacity of a scarce size; the upgrade fails without (Azure/AKS#4818).",
+    reason="Surge nodes need quota and free capacity of a scarce size; without them the upgrade fails "
+    "(Azure/AKS#4818).",
     remedy="Use `maxSurge: \"0\"` with `maxUnavailable: \"1\"`.",
     source="Azure/AKS#4818; AKS-DOC (upgrade-aks-cluster)",
     wrong="gpufleet:pools: [{name: t4, vmSize: Standard_ND96isr_H100_v5, maxSurge: 33%}]",

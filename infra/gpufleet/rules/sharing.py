@@ -44,7 +44,7 @@ GF303 = rule(
 GF304 = rule(
     "GF304", Severity.ERROR,
     title="The name {value} is taken.",
-    reason="It is the profile of pools that share nothing, and the operator's default.",
+    reason="gpufleet gives this name to pools that share nothing, and the operator uses it as the default.",
     remedy="Choose another name.",
     source="GPUO",
     wrong="""

@@ -42,8 +42,8 @@ GF402 = rule(
 GF440 = rule(
     "GF440", Severity.NOTE,
     title="Pods that ask for {resource} must carry a toleration of their own.",
-    reason="Kubernetes' ExtendedResourceToleration, which AKS has on, adds tolerations by the name of the requested "
-    "resource, which is not the taint's key (Azure/AKS#1449).",
+    reason="AKS adds a toleration by itself (ExtendedResourceToleration). Its key is the name of the requested "
+    "resource, which is not the key of this taint (Azure/AKS#1449).",
     remedy="Add to the pods: {add}",
     source="Azure/AKS#1449",
     wrong="""

@@ -258,7 +258,7 @@ GF108 = rule(
 GF109 = rule(
     "GF109", Severity.ERROR,
     title="There is no {what} called {value}.",
-    reason="The name refers to something that this stack or the catalogue has to know.",
+    reason="The name refers to something that this stack or the catalogue has to hold.",
     remedy="Declare it, or use one of those allowed.",
     source="stacks/schema.json",
     needs=("value", "names"),

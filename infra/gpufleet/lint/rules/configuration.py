@@ -295,8 +295,8 @@ GF525 = rule(
 GF526 = rule(
     "GF526", Severity.WARNING,
     title="{value} replicas per GPU are more than a GPU serves.",
-    reason="Such counts are used to cut memory into slices, which they do not; every allocated replica becomes an "
-    "entry in the container's environment.",
+    reason="Replicas do not divide memory. Every replica that a pod gets becomes an entry in its container's "
+    "environment.",
     remedy="Use at most {limit}, or limit memory by other means.",
     source="NVIDIA/k8s-device-plugin#1432",
     wrong="""

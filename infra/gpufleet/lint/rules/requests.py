@@ -6,7 +6,7 @@ from gpufleet.findings.registry import rule
 GF600 = rule(
     "GF600", Severity.WARNING,
     title="{value} shares of {key} bring no more than one.",
-    reason="Shares of one GPU are neither memory nor compute; several may come from the same GPU.",
+    reason="A share is neither a part of the memory nor of the compute; several shares may come from the same GPU.",
     remedy="Ask for 1.",
     source="NVIDIA/k8s-device-plugin#491; NVIDIA/gpu-operator#386",
     wrong="""

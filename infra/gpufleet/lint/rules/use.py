@@ -58,7 +58,7 @@ GF531 = rule(
 GF532 = rule(
     "GF532", Severity.ERROR,
     title="The ConfigMap {name} has no key {value}.",
-    reason="Who reads the ConfigMap asks for a key that it does not have; the plugin's pod does not start.",
+    reason="Something asks for a key that the ConfigMap does not have; the plugin's pod does not start.",
     remedy="Use one of the allowed keys.",
     source="PLUGIN (config-manager); NVIDIA/gpu-operator#835",
     wrong="""
