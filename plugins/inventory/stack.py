@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin
+from ansible_collections.gpufleet.hosts.plugins.plugin_utils import needs
 
 DOCUMENTATION = r"""
 ---
@@ -35,7 +36,7 @@ options:
 """
 
 EXAMPLES = r"""
-# inventories/idc.gpufleet.yml, used as: ansible-playbook playbooks/site.yml -i inventories/idc.gpufleet.yml
+# idc.gpufleet.yml, used as: ansible-playbook gpufleet.hosts.site -i idc.gpufleet.yml
 plugin: gpufleet.hosts.stack
 stack: idc
 """
@@ -143,7 +144,4 @@ def _product(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise AnsibleParserError(
-            f"{error}. The plugin needs the Python package gpufleet beside Ansible: run Ansible from its .venv"
-            " (`make setup`)."
-        ) from None
+        raise AnsibleParserError(f"{error}. {needs.GPUFLEET}") from None

@@ -41,7 +41,7 @@ class Watch:
                 if name not in self.nodes:
                     continue
                 taints = [taint.key for taint in node.spec.taints or []]
-                now = (bool(node.spec.unschedulable), "gpufleet.io/driver-upgrade" in taints)
+                now = (bool(node.spec.unschedulable), "gpufleet.dev/driver-upgrade" in taints)
                 if self._last.get(name, (False, False)) != now:
                     self._last[name] = now
                     self.log.append((name, *now))
@@ -178,7 +178,7 @@ def test_one_node_after_the_other(cluster: Cluster) -> None:
     assert watch.cordoned() == cluster.names and watch.most_at_once() == 1
     assert [cluster.version(name) for name in cluster.names] == [NEW] * HOSTS
     assert cluster.schedulable() == sorted(cluster.names)
-    assert not [n for n in cluster.core.list_node().items if "gpufleet.io/driver-upgrade" in str(n.spec.taints)]
+    assert not [n for n in cluster.core.list_node().items if "gpufleet.dev/driver-upgrade" in str(n.spec.taints)]
     order = [row["task"] for row in done.of(cluster.names[1]) if row["changed"]]
     drain, unload = order.index("Drain the node"), order.index("gpu_driver : Unload the modules")
     install, load = (
