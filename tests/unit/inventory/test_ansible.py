@@ -191,7 +191,7 @@ def test_without_the_requirements_it_says_so(project: Path) -> None:
     done = ansible("ansible-inventory", "-i", str(project / "inventories/full.gpufleet.yml"), "--list",
                    PYTHONPATH=str(project / "fake"))  # fmt: skip
     assert done.returncode != 0
-    assert "use Ansible from .venv" in done.stderr and "Traceback" not in done.stderr
+    assert "pip install 'gpufleet[hosts]'" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_the_plugin_is_documented() -> None:
