@@ -1,7 +1,7 @@
 """Writes what is derived from the roles: `python roles/document.py`; with --check it only compares.
 
-meta/argument_specs.yml is the text of the variables; defaults/main.yml has to agree with it; the tables in the READMEs
-come from it. docs/preflight-codes.md comes from the table of findings.
+meta/argument_specs.yml is the text of the variables, and defaults/main.yml has to agree with it. Requirements and
+variables in the READMEs come from it and from meta/main.yml. docs/preflight-codes.md comes from the table of findings.
 """
 
 from __future__ import annotations
@@ -64,13 +64,26 @@ def table(role: str) -> str:
         if "choices" in option:
             text += " One of " + ", ".join(f"`{c}`" if c else "empty" for c in option["choices"]) + "."
         value = json.dumps(option["default"])
-        lines.append(f"| `{name}` | {kind} | `{value}` | {text.replace('|', chr(92) + '|')} |")
+        lines.append(f"| `{name}` | {kind} | `{value}` | {text.replace('|', chr(92) + '|').replace('<', '&lt;')} |")
     return "\n".join(lines) + "\n"
 
 
-def all_tables() -> str:
-    """The tables of all roles, for roles/README.md."""
-    return "\n".join(f"### {role}\n\n{table(role)}" for role in role_names())
+def requirements(role: str) -> str:
+    """What a role needs on both ends, and the roles that it runs first."""
+    meta = yaml.safe_load((ROLES / role / "meta/main.yml").read_text(encoding="utf-8"))
+    lowest, first = meta["galaxy_info"]["min_ansible_version"], [item["role"] for item in meta["dependencies"]]
+    lines = [
+        f"- Where Ansible runs: ansible-core {lowest} and the Python package `gpufleet`.",
+        "- On the hosts: Python 3.8 or newer; with apt also python3-apt.",
+        "- Root on the hosts: set `become: true` where the login is another user.",
+    ]
+    lines += [f"- `{name}` runs first, as a dependency. Its variables count here as well." for name in first]
+    return "\n".join(lines) + "\n"
+
+
+def reference(role: str) -> str:
+    """The generated part of a role's README."""
+    return f"## Requirements\n\n{requirements(role)}\n## Variables\n\n{table(role)}"
 
 
 def codes() -> str:
@@ -96,8 +109,7 @@ def with_block(text: str, block: str) -> str:
 
 def outputs() -> dict[Path, str]:
     """File -> text that it should hold."""
-    blocks = {ROLES / role / "README.md": table(role) for role in role_names()}
-    blocks[ROLES / "README.md"] = all_tables()
+    blocks = {ROLES / role / "README.md": reference(role) for role in role_names()}
     blocks[ROOT / "docs/preflight-codes.md"] = codes()
     return {path: with_block(path.read_text(encoding="utf-8"), block) for path, block in blocks.items()}
 

@@ -23,28 +23,6 @@ from gpufleet.hosts import (
     verify,
 )
 
-DOCUMENTATION = r"""
----
-module: decide
-short_description: Compare what the probe saw with what the variables and the catalogue want
-description:
-  - Reads the fact C(gpu_probe), the variables of the roles and the tables of C(gpu_catalog_dir), nothing of
-    the host.
-  - The plan holds what has to change and nothing else, so an empty plan is a host as wanted.
-options:
-  subject:
-    description: What to decide about.
-    type: str
-    required: true
-    choices: [preflight, driver, fabric, toolkit, runtime_check, kernels, mig, health, facts, last_good, boot_order,
-      site, verify]
-  before: {description: Effective configuration before a change (runtime_check)., type: str, default: ""}
-  kernels: {description: Kernel packages before a change, for kernels., type: list, elements: str, default: []}
-  exchange: {description: "Whether a loaded module can be exchanged, for driver.", type: bool, default: true}
-  smoke: {description: "Result of the smoke test, for facts.", type: dict, default: {}}
-  healthy: {description: Whether the health check passed, for facts., type: bool, default: true}
-"""
-
 Problems = list[tuple[str, dict[str, Any]]]
 
 

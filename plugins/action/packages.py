@@ -6,23 +6,6 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-DOCUMENTATION = r"""
----
-name: packages
-short_description: Install and remove packages in one transaction
-description:
-  - Calls ansible.builtin.apt or ansible.builtin.dnf. In check mode nothing is asked of the package manager, because the
-    repository may not be configured yet; what was decided is reported as the change.
-options:
-  manager: {description: apt or dnf., type: str, required: true}
-  install: {description: Packages with name and exact version., type: list, elements: dict, default: []}
-  remove: {description: Names to remove after the installation., type: list, elements: str, default: []}
-  streams: {description: dnf module streams to enable first., type: list, elements: str, default: []}
-  repair: {description: Finish an interrupted dpkg run first., type: bool, default: false}
-  update: {description: Read the package lists first., type: bool, default: true}
-  lock_timeout: {description: Seconds to wait for the lock of the package manager., type: int, default: 300}
-"""
-
 
 class ActionModule(ActionBase):
     """Runs on the controller; the modules that it calls run on the host."""

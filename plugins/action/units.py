@@ -6,18 +6,6 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-DOCUMENTATION = r"""
----
-name: units
-short_description: Bring several systemd units into a state
-description:
-  - Calls ansible.builtin.systemd_service for each unit. In check mode nothing is asked of systemd, because the
-    package that brings the unit may not be installed yet; what was decided is reported as the change.
-options:
-  units: {description: "Units with name and any of enabled, state, masked.", type: list, elements: dict, required: true}
-  daemon_reload: {description: Read unit files first., type: bool, default: false}
-"""
-
 
 class ActionModule(ActionBase):
     """Runs on the controller; the module that it calls runs on the host."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin
+from ansible_collections.gpufleet.hosts.plugins.plugin_utils import needs
 
 DOCUMENTATION = r"""
 ---
@@ -19,11 +20,12 @@ description:
   - Reads the hosts of a stack file, and derives groups and the roles' variables from its plan.
   - The source is a file that ends in C(.gpufleet.yml) or C(.gpufleet.yaml), or the stack file itself
     (C(Pulumi.<stack>.yaml)).
-  - An input with errors gives the diagnostics that C(gpufleet plan) prints, and no hosts at all.
+  - An input with errors gives the findings that C(gpufleet plan) prints, and no hosts at all.
   - Groups are C(gpu_hosts), C(pool_<name>) for each pool and C(driver_<owner>) for each driver owner.
 options:
   plugin:
     description: Name of the plugin.
+    type: str
     required: true
     choices: [gpufleet.hosts.stack]
   stack:
@@ -32,10 +34,15 @@ options:
   file:
     description: A stack file anywhere; relative to the source. Not with O(stack).
     type: str
+notes:
+  - It needs the Python package C(gpufleet) where Ansible runs.
+  - A file that names a stack works as it is. A stack file as the source has to be allowed in C(ansible.cfg), by
+    C(enable_plugins = gpufleet.hosts.stack, ...) in the section C(inventory).
+author: gpufleet maintainers
 """
 
 EXAMPLES = r"""
-# inventories/idc.gpufleet.yml, used as: ansible-playbook playbooks/site.yml -i inventories/idc.gpufleet.yml
+# inventories/idc.gpufleet.yml, used as: ansible-playbook gpufleet.hosts.site -i inventories/idc.gpufleet.yml
 plugin: gpufleet.hosts.stack
 stack: idc
 """
@@ -143,7 +150,4 @@ def _product(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise AnsibleParserError(
-            f"{error}. The inventory plugin needs the Python package gpufleet beside Ansible: pip install"
-            " 'gpufleet[hosts]'"
-        ) from None
+        raise AnsibleParserError(f"{error}. {needs.GPUFLEET}") from None

@@ -7,6 +7,9 @@ DOCUMENTATION = r"""
 ---
 module: holds
 short_description: Hold packages at their version, or release them, in one call
+description:
+  - Uses the selections of dpkg, or the file of dnf's plugin versionlock.
+  - A package that is in the wanted state already is left alone.
 options:
   manager: {description: Package manager of the host., type: str, required: true, choices: [apt, dnf]}
   hold:

@@ -9,8 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ansible.errors import AnsibleError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from gpufleet.hosts.catalog import read_yaml
+from ansible_collections.gpufleet.hosts.plugins.plugin_utils import needs
+
+try:
+    from gpufleet.hosts.catalog import read_yaml
+except ImportError as error:
+    raise AnsibleError(f"{error}. {needs.GPUFLEET}") from None
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
 
@@ -29,6 +35,7 @@ INTERNAL = (
     "gpu_health_decision",
     "gpu_health_facts",
     "gpu_health_smoke",
+    "gpu_hosts_group",
     "gpu_mig_decision",
     "gpu_mig_pending",
     "gpu_preflight_result",

@@ -29,7 +29,7 @@ class CallbackModule(CallbackBase):
         row = {
             "kind": kind,
             "host": result.host.get_name(),
-            "task": result.task.get_name(),
+            "task": result.task.get_name(include_role_fqcn=False),
             "changed": bool(data.get("changed")),
             "msg": str(data.get("msg", ""))[:4000],
             **more,

@@ -140,12 +140,13 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 def test_lint_production_with_nothing_skipped() -> None:
     settings = yaml.safe_load((ROOT / ".ansible-lint").read_text())
     assert settings["profile"] == "production" and not {"skip_list", "warn_list", "enable_list"} & set(settings)
-    result = run("ansible-lint", "--offline", "--nocolor", "roles", "playbooks", "plugins")
+    result = run("ansible-lint", "--offline", "--nocolor", "roles", "playbooks", "plugins", "meta")
     assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_yamllint() -> None:
-    result = run("yamllint", "--strict", "-c", ".yamllint", "roles", "playbooks", "requirements.yml", "tests/hosts")
+    files = ("roles", "playbooks", "meta", "inventories", "galaxy.yml", "requirements.yml", "tests/hosts")
+    result = run("yamllint", "--strict", "-c", ".yamllint", *files)
     assert result.returncode == 0, result.stdout
 
 
