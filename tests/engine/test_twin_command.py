@@ -164,6 +164,7 @@ def _plugin_pod(here: Checkout) -> str:
     return str(pod.metadata.uid)
 
 
+@pytest.mark.long
 def test_two_checkouts_side_by_side(checkout: Callable[[str], Checkout]) -> None:
     both = [checkout("one"), checkout("two")]
     running = [
@@ -219,7 +220,7 @@ def kill_when(here: Checkout, record: str) -> None:
     process.wait()
 
 
-@pytest.mark.parametrize("record", ["etcd", "kwok"])
+@pytest.mark.parametrize("record", ["etcd", pytest.param("kwok", marks=pytest.mark.long)])
 def test_a_start_that_is_killed_leaves_nothing_that_down_does_not_find(
     checkout: Callable[[str], Checkout], record: str
 ) -> None:
@@ -231,12 +232,14 @@ def test_a_start_that_is_killed_leaves_nothing_that_down_does_not_find(
     assert not (here.folder / ".twin").exists()
 
 
+@pytest.mark.long
 def test_a_deployment_that_is_killed_is_taken_up_again(checkout: Callable[[str], Checkout]) -> None:
     here = checkout("here")
     kill_when(here, "pulumi")
     assert "1 of 1 nodes agree" in here.up()
 
 
+@pytest.mark.long
 def test_a_cluster_that_is_lost_is_made_anew(checkout: Callable[[str], Checkout]) -> None:
     here = checkout("here")
     here.up()

@@ -1,7 +1,8 @@
-"""From a bare server to GPUs for containers and back, on every kind of host at once.
+"""From a bare server to GPUs for containers and back, on many kinds of hosts at once.
 
-One fleet goes through the stages: check mode, converge, reboot where it is due, a run without changes, verify,
-uninstall in check mode, uninstall, verify clean. The tests look at what each stage did to each host.
+A fleet goes through the stages: check mode, converge, reboot where it is due, a run without changes, verify, uninstall
+in check mode, uninstall, verify clean. The tests look at what each stage did to each host. There are two fleets: the
+common kinds of hosts, and the others in a long test.
 """
 
 from __future__ import annotations
@@ -65,6 +66,26 @@ KINDS = {
         version="580.95.05",
     ),
 }
+COMMON, OTHERS = "common", "others"
+#: Which fleet a kind belongs to: one kind per driver flavour, fabric, MIG and family of runtimes is common.
+FLEETS = {
+    COMMON: ("t4", "v100", "hgx-h100", "mig-a100", "containerd1", "k3s", "docker"),
+    OTHERS: ("debian13", "a100-pcie", "b200", "containerd2", "crio", "runfile"),
+}
+LONG = {COMMON: (), OTHERS: (pytest.mark.long,)}
+
+
+def of_each(*kinds: str) -> pytest.MarkDecorator:
+    """The test for each of these kinds, on the fleet that has it."""
+    cases = [pytest.param(f, k, id=k, marks=LONG[f]) for f, members in FLEETS.items() for k in members if k in kinds]
+    return pytest.mark.parametrize(("fleet", "kind"), cases, indirect=["fleet"])
+
+
+def of_fleet(*fleets: str) -> pytest.MarkDecorator:
+    """The test once for each of these fleets."""
+    return pytest.mark.parametrize("fleet", [pytest.param(f, marks=LONG[f]) for f in fleets], indirect=True)
+
+
 STAGES = ("check", "converge", "reboot", "second", "verify", "uncheck", "remove", "gone", "clean")
 
 
@@ -104,34 +125,54 @@ LEFT = "find /etc /usr/share/keyrings /var/lib/dpkg/info -name '*gpufleet*' -o -
 
 
 @pytest.fixture(scope="module")
-def fleet(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """All kinds of hosts after all stages."""
+def common(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """The common kinds of hosts after all stages."""
     with HostTwin(tmp_path_factory.mktemp("fleet")) as twin:
-        names = Names({name: kind.scenario for name, kind in KINDS.items()})
-        try:
-            hosts = twin.start(len(names), [KINDS[kind].scenario for kind in names])
-        except UnavailableError as error:
-            pytest.skip(str(error))
-        names.update(zip(names, (host.name for host in hosts), strict=True))
-        digest = twin.run(names["runfile"], f'python3 -c "{FETCH.format(**twin.places())}"').stdout.split()[0]
-        variables = {host: dict(KINDS[kind].variables) for kind, host in names.items()}
-        variables[names["runfile"]]["gpu_driver_runfile_sha256"] = digest
-        wanted = inventory(twin, variables)
-        stages: dict[str, Play] = {}
-        stages["check"] = play("site", wanted, check=True)
-        stages["converge"] = play("site", wanted)
-        stages["reboot"] = play("site", wanted, gpu_reboot_policy="if_required")
-        stages["second"] = play("site", wanted)
-        stages["verify"] = play("verify", wanted)
-        seen = {name: {key: twin.run(name, command).stdout for key, command in PEEK.items()} for name in names.values()}
-        stages["uncheck"] = play("site", wanted, check=True, **REMOVED)
-        stages["remove"] = play("site", wanted, **REMOVED)
-        stages["gone"] = play("site", wanted, **REMOVED)
-        stages["clean"] = play("verify", wanted, **REMOVED)
-        for name in names.values():
-            seen[name]["left"] = twin.run(name, LEFT).stdout
-            seen[name]["bare"] = twin.run(name, "cat /etc/containerd/config.toml").stdout
-        yield Fleet(twin, names, stages, seen)
+        yield through_all_stages(FLEETS[COMMON], twin)
+
+
+@pytest.fixture(scope="module")
+def others(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """The other kinds of hosts after all stages."""
+    with HostTwin(tmp_path_factory.mktemp("fleet")) as twin:
+        yield through_all_stages(FLEETS[OTHERS], twin)
+
+
+@pytest.fixture
+def fleet(request: pytest.FixtureRequest) -> Fleet:
+    """The fleet of the test."""
+    found: Fleet = request.getfixturevalue(request.param)
+    return found
+
+
+def through_all_stages(kinds: tuple[str, ...], twin: HostTwin) -> Fleet:
+    """Start a host of each kind and take all of them through the stages."""
+    names = Names({kind: KINDS[kind].scenario for kind in kinds})
+    try:
+        hosts = twin.start(len(names), [KINDS[kind].scenario for kind in names])
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    names.update(zip(names, (host.name for host in hosts), strict=True))
+    variables = {host: dict(KINDS[kind].variables) for kind, host in names.items()}
+    if "runfile" in names:
+        said = twin.run(names["runfile"], f'python3 -c "{FETCH.format(**twin.places())}"').stdout
+        variables[names["runfile"]]["gpu_driver_runfile_sha256"] = said.split()[0]
+    wanted = inventory(twin, variables)
+    stages: dict[str, Play] = {}
+    stages["check"] = play("site", wanted, check=True)
+    stages["converge"] = play("site", wanted)
+    stages["reboot"] = play("site", wanted, gpu_reboot_policy="if_required")
+    stages["second"] = play("site", wanted)
+    stages["verify"] = play("verify", wanted)
+    seen = {name: {key: twin.run(name, command).stdout for key, command in PEEK.items()} for name in names.values()}
+    stages["uncheck"] = play("site", wanted, check=True, **REMOVED)
+    stages["remove"] = play("site", wanted, **REMOVED)
+    stages["gone"] = play("site", wanted, **REMOVED)
+    stages["clean"] = play("verify", wanted, **REMOVED)
+    for name in names.values():
+        seen[name]["left"] = twin.run(name, LEFT).stdout
+        seen[name]["bare"] = twin.run(name, "cat /etc/containerd/config.toml").stdout
+    return Fleet(twin, names, stages, seen)
 
 
 FETCH = (
@@ -141,24 +182,24 @@ FETCH = (
 
 
 @pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(*KINDS)
 def test_every_stage_works(fleet: Fleet, kind: str, stage: str) -> None:
     assert fleet.stages[stage].failures(fleet.names[kind]) == ""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(*KINDS)
 def test_check_mode_reports_what_the_run_changes(fleet: Fleet, kind: str) -> None:
     assert fleet.changed("check", kind) == fleet.changed("converge", kind) != []
     assert fleet.changed("uncheck", kind) == fleet.changed("remove", kind) != []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(*KINDS)
 def test_a_second_run_changes_nothing(fleet: Fleet, kind: str) -> None:
     assert fleet.changed("second", kind) == []
     assert fleet.changed("gone", kind) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(*KINDS)
 def test_only_a_host_that_nouveau_holds_is_rebooted(fleet: Fleet, kind: str) -> None:
     rebooted = any("Reboot the host" in task for task in fleet.changed("reboot", kind))
     assert rebooted is KINDS[kind].nouveau
@@ -167,7 +208,7 @@ def test_only_a_host_that_nouveau_holds_is_rebooted(fleet: Fleet, kind: str) -> 
     assert ("GF778" in first.messages(fleet.names[kind])) is KINDS[kind].nouveau
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(*KINDS)
 def test_the_driver_is_there_at_its_exact_version_and_held(fleet: Fleet, kind: str) -> None:
     seen, wanted = fleet.seen[fleet.names[kind]], KINDS[kind]
     assert seen["smi"].count("GPU ") == wanted.gpus
@@ -178,7 +219,7 @@ def test_the_driver_is_there_at_its_exact_version_and_held(fleet: Fleet, kind: s
     assert seen["persistenced"].strip() == "active"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if KINDS[kind].fabric])
+@of_each(*(kind for kind in KINDS if KINDS[kind].fabric))
 def test_fabric_manager_runs_at_the_drivers_version(fleet: Fleet, kind: str) -> None:
     seen = fleet.seen[fleet.names[kind]]
     assert seen["fabric"].strip() == "active"
@@ -186,11 +227,12 @@ def test_fabric_manager_runs_at_the_drivers_version(fleet: Fleet, kind: str) -> 
     assert ("nvlsm " in seen["versions"]) is (kind == "b200")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if not KINDS[kind].fabric])
+@of_each(*(kind for kind in KINDS if not KINDS[kind].fabric))
 def test_no_fabric_manager_without_nvswitch(fleet: Fleet, kind: str) -> None:
     assert "fabricmanager" not in fleet.seen[fleet.names[kind]]["versions"]
 
 
+@of_fleet(COMMON)
 def test_proprietary_and_compute_packages_by_branch(fleet: Fleet) -> None:
     v100 = fleet.seen[fleet.names["v100"]]["versions"]
     assert "cuda-drivers-580 " in v100 and "nvidia-open" not in v100
@@ -198,7 +240,7 @@ def test_proprietary_and_compute_packages_by_branch(fleet: Fleet) -> None:
     assert "nvidia-dkms-open 595.91.07-1" in docker and "libnvidia-gl" not in docker and "-595 " not in docker
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(*KINDS)
 def test_the_toolkit_is_pinned_and_its_policy_set(fleet: Fleet, kind: str) -> None:
     seen = fleet.seen[fleet.names[kind]]
     four = {
@@ -213,7 +255,7 @@ def test_the_toolkit_is_pinned_and_its_policy_set(fleet: Fleet, kind: str) -> No
     assert (int(seen["cdi"] or 0) > 0) is KINDS[kind].variables.get("gpu_container_toolkit_cdi_refresh", True)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if KINDS[kind].runtime == "containerd"])
+@of_each(*(kind for kind in KINDS if KINDS[kind].runtime == "containerd"))
 def test_containerd_knows_the_runtime(fleet: Fleet, kind: str) -> None:
     dump = fleet.seen[fleet.names[kind]]["dump"]
     assert re.search(r"runtimes\.nvidia\.options\]", dump) and "runtimes.runc.options]" in dump
@@ -221,6 +263,7 @@ def test_containerd_knows_the_runtime(fleet: Fleet, kind: str) -> None:
     assert default is (kind == "a100-pcie")
 
 
+@of_fleet(COMMON)
 def test_local_changes_of_a_containerd_file_stay(fleet: Fleet) -> None:
     seen = fleet.seen[fleet.names["containerd1"]]
     assert 'sandbox_image = "registry.example/pause:3.9"' in seen["config"]
@@ -229,6 +272,7 @@ def test_local_changes_of_a_containerd_file_stay(fleet: Fleet) -> None:
     assert 'sandbox_image = "registry.example/pause:3.9"' in seen["bare"]
 
 
+@of_fleet(OTHERS)
 def test_debian_13_is_debian_13(fleet: Fleet) -> None:
     """apt 3 with sqv, the directory's own key, and containerd 1.7, which reads version 2 and knows no conf.d."""
     seen = fleet.seen[fleet.names["debian13"]]
@@ -242,19 +286,23 @@ def test_debian_13_is_debian_13(fleet: Fleet) -> None:
     assert "BEGIN gpufleet" in seen["config"] and seen["bare"] and "gpufleet" not in seen["bare"]
 
 
-def test_other_runtimes_know_it_too(fleet: Fleet) -> None:
-    docker = json.loads(fleet.seen[fleet.names["docker"]]["docker"])
-    assert docker["Runtimes"]["nvidia"]["path"] == "nvidia-container-runtime"
-    assert "[crio.runtime.runtimes.nvidia]" in fleet.seen[fleet.names["crio"]]["crio"]
-    k3s = fleet.seen[fleet.names["k3s"]]["k3s"]
-    assert "nvidia-container-runtime" in k3s and "default_runtime_name" in k3s
+@of_each("docker", "crio", "k3s")
+def test_other_runtimes_know_it_too(fleet: Fleet, kind: str) -> None:
+    seen = fleet.seen[fleet.names[kind]][kind]
+    if kind == "docker":
+        assert json.loads(seen)["Runtimes"]["nvidia"]["path"] == "nvidia-container-runtime"
+    elif kind == "crio":
+        assert "[crio.runtime.runtimes.nvidia]" in seen
+    else:
+        assert "nvidia-container-runtime" in seen and "default_runtime_name" in seen
 
 
+@of_fleet(COMMON)
 def test_the_mig_layout_is_applied(fleet: Fleet) -> None:
     assert fleet.seen[fleet.names["mig-a100"]]["smi"].count("MIG 1g.10gb") == 8 * 7
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(*KINDS)
 def test_the_fact_file_says_what_is_there(fleet: Fleet, kind: str) -> None:
     fact, wanted = json.loads(fleet.seen[fleet.names[kind]]["fact"]), KINDS[kind]
     assert fact["driver"]["version"] == fact["driver"]["library"] == wanted.version
@@ -264,11 +312,12 @@ def test_the_fact_file_says_what_is_there(fleet: Fleet, kind: str) -> None:
     assert fact["runtime"]["owner"] == wanted.runtime and fact["runtime"]["handler"] == "nvidia"
 
 
+@of_fleet(COMMON, OTHERS)
 def test_only_the_mirror_is_asked(fleet: Fleet) -> None:
     for name in fleet.names.values():
         assert "nvidia.com" not in fleet.seen[name]["sources"] and "github.io" not in fleet.seen[name]["sources"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@of_each(*KINDS)
 def test_uninstalling_leaves_nothing_of_ours(fleet: Fleet, kind: str) -> None:
     assert fleet.seen[fleet.names[kind]]["left"].split() == []

@@ -18,7 +18,6 @@ from tests.hosts.plays import ROOT, inventory, play
 from twin.hosts.engine import HostTwin
 from twin.hosts.errors import UnavailableError
 
-KILLS = 20
 SEED = 20261130  # the same tasks in every run of this test
 ABSENT = {"gpu_driver_state": "absent", "gpu_container_toolkit_state": "absent"}
 
@@ -64,17 +63,18 @@ def killed_after(results: int, wanted: dict[str, object], folder: Path, variable
     return [row["task"] for row in rows]
 
 
-def test_a_run_after_twenty_kills_converges(twin: HostTwin, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.long)])
+def test_a_run_after_kills_converges(twin: HostTwin, tmp_path: Path, kills: int) -> None:
     choice = random.Random(SEED)
     wanted = inventory(twin)
     host = twin.hosts[0].name
     last: set[str] = set()
-    for number in range(KILLS):
+    for number in range(kills):
         # Two ways there and one back, so that there is something to do at every kill.
         variables = ABSENT if number % 3 == 2 else {}
         done = killed_after(choice.randint(8, 55), wanted, tmp_path, dict(variables))
         last.add(done[-1] if done else "")
-    assert len(last) >= KILLS // 3, f"the kills fell on few tasks: {sorted(last)}"
+    assert len(last) >= kills // 3, f"the kills fell on few tasks: {sorted(last)}"
     converged = play("site", wanted)
     assert converged.failures(host) == "", converged.output
     again = play("site", wanted)

@@ -132,6 +132,7 @@ def test_stand_in_runtimes_run_as_services(start_hosts: Any, runtime: str) -> No
         assert twin.run("gpu01", "systemctl restart docker").rc != 0  # no such runtime
 
 
+@pytest.mark.long
 def test_every_scenario_comes_up(start_hosts: Any) -> None:
     possible = Names({name: name for name in scenarios.names()})
     names = list(possible)

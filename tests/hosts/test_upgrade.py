@@ -18,7 +18,9 @@ from twin.hosts.engine import HostTwin
 from twin.hosts.errors import UnavailableError
 
 OLD, NEW = "580.126.09", "580.178.04"
-HOSTS = 3
+#: How many hosts the cluster has. What can go wrong on the way takes three, and minutes.
+TWO_AND_THREE = pytest.mark.parametrize("cluster", [2, pytest.param(3, marks=pytest.mark.long)], indirect=True)
+THREE = pytest.mark.parametrize("cluster", [pytest.param(3, marks=pytest.mark.long)], indirect=True)
 
 
 @dataclass
@@ -75,7 +77,7 @@ class Watch:
 
 @dataclass
 class Cluster:
-    """Three converged hosts that are nodes of a real cluster."""
+    """Converged hosts that are nodes of a real cluster."""
 
     hosts: HostTwin
     twin: Twin
@@ -140,8 +142,10 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three hosts with the old driver, known to a real API server under their names."""
+def cluster(
+    request: pytest.FixtureRequest, host_machine: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """So many hosts with the old driver, known to a real API server under their names."""
     try:
         twin = Twin.start(tmp_path_factory.mktemp("cluster") / "twin")
     except TwinError as error:
@@ -149,7 +153,7 @@ def cluster(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
     try:
         with HostTwin(tmp_path_factory.mktemp("fleet")) as hosts:
             try:
-                names = [host.name for host in hosts.start(HOSTS, ["a100-pcie"])]
+                names = [host.name for host in hosts.start(request.param, ["a100-pcie"])]
             except UnavailableError as error:
                 pytest.skip(str(error))
             for name in names:
@@ -163,20 +167,22 @@ def cluster(host_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
         twin.stop()
 
 
+@TWO_AND_THREE
 def test_a_node_in_use_is_not_upgraded_by_site(cluster: Cluster) -> None:
     done = play("site", cluster.base, gpu_driver_version=NEW)
     assert done.rc != 0
     for name in cluster.names:
         assert "GF756" in done.failures(name) and done.changed(name) == []
-    assert [cluster.version(name) for name in cluster.names] == [OLD] * HOSTS
+    assert [cluster.version(name) for name in cluster.names] == [OLD] * len(cluster.names)
 
 
+@TWO_AND_THREE
 def test_one_node_after_the_other(cluster: Cluster) -> None:
     cluster.pod(cluster.names[1], "work")
     done, watch = cluster.run("upgrade", gpu_driver_version=NEW)
     assert done.rc == 0, done.output
     assert watch.cordoned() == cluster.names and watch.most_at_once() == 1
-    assert [cluster.version(name) for name in cluster.names] == [NEW] * HOSTS
+    assert [cluster.version(name) for name in cluster.names] == [NEW] * len(cluster.names)
     assert cluster.schedulable() == sorted(cluster.names)
     assert not [n for n in cluster.core.list_node().items if "gpufleet.dev/driver-upgrade" in str(n.spec.taints)]
     order = [row["task"] for row in done.of(cluster.names[1]) if row["changed"]]
@@ -192,12 +198,14 @@ def test_one_node_after_the_other(cluster: Cluster) -> None:
     assert "nvidia-open" in held and "nvidia-dkms-580-open" in held
 
 
+@TWO_AND_THREE
 def test_a_second_upgrade_drains_nobody(cluster: Cluster) -> None:
     done, watch = cluster.run("upgrade", gpu_driver_version=NEW)
     assert done.rc == 0 and watch.log == []
-    assert [done.changed(name) for name in cluster.names] == [[]] * HOSTS
+    assert [done.changed(name) for name in cluster.names] == [[]] * len(cluster.names)
 
 
+@THREE
 def test_a_host_that_fails_goes_back_and_the_next_stays_untouched(cluster: Cluster) -> None:
     first, second, third = cluster.names
     base = json.loads(json.dumps(cluster.base))
@@ -219,6 +227,7 @@ def test_a_host_that_fails_goes_back_and_the_next_stays_untouched(cluster: Clust
     assert cluster.fact(second)["last_good"]["version"] == NEW
 
 
+@THREE
 def test_a_host_that_stays_unhealthy_stays_out_of_service(cluster: Cluster) -> None:
     first, second, third = cluster.names
     cluster.hosts.set_scenario(second, {"ecc_errors": {"0": {"uncorrected": 3}}})
@@ -229,16 +238,18 @@ def test_a_host_that_stays_unhealthy_stays_out_of_service(cluster: Cluster) -> N
     assert cluster.fact(second)["healthy"] is False and cluster.fact(second)["last_good"]["version"] == NEW
 
 
+@THREE
 def test_rolling_back_all_hosts(cluster: Cluster) -> None:
     cluster.hosts.set_scenario(cluster.names[1], {"ecc_errors": {"0": {"uncorrected": 0}}})
     cluster.core.patch_node(cluster.names[1], {"spec": {"unschedulable": False, "taints": None}})
     done, watch = cluster.run("rollback", rollback_version=NEW)
     assert done.rc == 0, done.output
     assert watch.cordoned() == [cluster.names[0]], "only the host with another driver"
-    assert [cluster.version(name) for name in cluster.names] == [NEW] * HOSTS
+    assert [cluster.version(name) for name in cluster.names] == [NEW] * len(cluster.names)
     assert cluster.schedulable() == sorted(cluster.names)
 
 
+@THREE
 def test_a_node_that_cannot_be_drained_is_not_touched(cluster: Cluster) -> None:
     last = cluster.names[-1]
     done, watch = cluster.run("upgrade", gpu_driver_version="580.95.05", upgrade_node_name="unknown")
@@ -250,10 +261,11 @@ def test_a_node_that_cannot_be_drained_is_not_touched(cluster: Cluster) -> None:
     back, _watch = cluster.run("rollback", rollback_version=OLD, upgrade_node_name="unknown")
     assert back.rc != 0 and "has no node unknown" in back.failures(cluster.names[0])
     for ended in (done, alone, back):
-        assert [ended.changed(name) for name in cluster.names] == [[]] * HOSTS
-    assert [cluster.version(name) for name in cluster.names] == [NEW] * HOSTS
+        assert [ended.changed(name) for name in cluster.names] == [[]] * len(cluster.names)
+    assert [cluster.version(name) for name in cluster.names] == [NEW] * len(cluster.names)
 
 
+@THREE
 def test_hosts_outside_the_cluster_skip_the_drain(cluster: Cluster) -> None:
     last = cluster.names[-1]
     cluster.hosts.run(last, "rm /var/lib/kubelet/config.yaml")
@@ -265,6 +277,7 @@ def test_hosts_outside_the_cluster_skip_the_drain(cluster: Cluster) -> None:
     assert not [task for task in done.changed(last) if "node" in task.lower()]
 
 
+@THREE
 def test_a_node_that_was_drained_by_hand(cluster: Cluster) -> None:
     first = cluster.names[0]
     done = play("upgrade", cluster.base, limit=[first], gpu_driver_version="580.95.05", upgrade_without_drain=True)
