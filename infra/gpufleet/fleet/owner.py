@@ -18,6 +18,12 @@ from gpufleet.places.base import Place
 from gpufleet.stackfile.pool import Pool
 
 NVIDIA_RUNTIME_CLASS = "nvidia"
+#: Who installs the driver, for people; a place adds its own owners.
+OWNER_WORDS = {
+    "operator": "the GPU Operator installs it",
+    "host": "on the host already (Ansible roles)",
+    "none": "nobody installs it",
+}
 
 
 def serves(pool: Pool) -> bool:

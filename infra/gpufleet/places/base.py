@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.parts.hardware import Hardware
@@ -91,6 +91,8 @@ class Place(Generic[S, P]):
     kind: Kind
     #: Driver owners that exist here.
     owners: tuple[str, ...]
+    #: Words for those owners that are the place's own.
+    owner_words: ClassVar[Mapping[str, str]] = {}
     #: Owners under which the node image brings the container toolkit, so that an operator's toolkit would be a second.
     with_toolkit: tuple[str, ...] = ()
     #: Prefixes of labels, and of taints, that the owner of the nodes keeps for itself.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpufleet.findings.finding import Finding
 from gpufleet.fleet.model import Fleet, FleetPool
+from gpufleet.fleet.owner import OWNER_WORDS
 from gpufleet.parts.artifact import Artifact, Images
 from gpufleet.plan.model import Plan, PoolPlan
 from gpufleet.routes import software
@@ -39,6 +40,7 @@ def _pool(pool: FleetPool, fleet: Fleet) -> PoolPlan:
     return PoolPlan(
         name=pool.name,
         driver_owner=pool.owner,
+        driver={**OWNER_WORDS, **fleet.place.owner_words}[pool.owner],
         gpu=pool.hardware.model.id if pool.hardware.model else None,
         gpus_per_node=pool.hardware.gpus,
         nodes=pool.nodes.names,

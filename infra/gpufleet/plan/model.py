@@ -24,12 +24,14 @@ PLAN_VERSION = 2
 class PoolPlan:
     """One pool.
 
-    `nodes` are host names, or empty where the cloud or a selector decides; `selector` are labels that pick exactly the
-    pool's nodes; `node_count` (low, high). `resource` is what the place makes for the pool.
+    `driver` says in words who installs the driver. `nodes` are host names, or empty where the cloud or a selector
+    decides; `selector` are labels that pick exactly the pool's nodes; `node_count` (low, high). `resource` is what the
+    place makes for the pool.
     """
 
     name: str
     driver_owner: str
+    driver: str
     gpu: str | None
     gpus_per_node: int | None
     nodes: tuple[str, ...]

@@ -8,14 +8,6 @@ from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.render import summary, text
 from gpufleet.plan.model import Plan, PoolPlan
 
-OWNERS = {
-    "aks": "AKS installs it",
-    "operator": "the GPU Operator installs it",
-    "host": "on the host already (Ansible roles)",
-    "managed": "AKS manages it",
-    "none": "nobody installs it",
-}
-
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Left-aligned columns, two blanks between them."""
@@ -64,7 +56,7 @@ def _details(pool: PoolPlan) -> list[str]:
     lines = [f"{pool.name}:"]
     if pool.resource:
         lines += [f"  {word:<11} {text}" for word, text in pool.resource.lines()]
-    lines.append(f"  driver      {OWNERS[pool.driver_owner]}")
+    lines.append(f"  driver      {pool.driver}")
     if pool.nodes:
         lines.append(f"  nodes       {', '.join(pool.nodes)}")
     if pool.taints:

@@ -18,7 +18,7 @@ class Pool(Model):
     """A pool: nodes of one kind, with one driver owner and one way of sharing."""
 
     name: str
-    driver: DriverOwner
+    driver: str
     sharing: str | None = None
     taints: Taints = ()
     labels: Labels = Field(default_factory=dict)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from gpufleet.catalog import aks_node_driver, azure_size, gpu_model
 from gpufleet.catalog.azure import aks_node_os
@@ -39,6 +39,7 @@ class AksPlace(Place[AksStack, AksPool]):
         stand_ins={"cluster": {"name": UNREAD, "location": UNREAD}, "pools": {"name": UNREAD, "vmSize": UNREAD}},
     )
     owners = ("aks", "operator", "managed", "none")
+    owner_words: ClassVar[Mapping[str, str]] = {"aks": "AKS installs it", "managed": "AKS manages it"}
     with_toolkit = ("aks",)
     #: AKS documentation: use-labels.
     reserved_labels = ("kubernetes.azure.com/", "kubernetes.io/")
