@@ -5,20 +5,11 @@ The arithmetic here is pure; the module `resolve` fetches the texts.
 
 from __future__ import annotations
 
+import functools
 import re
 import xml.etree.ElementTree as ElementTree
 
-# Packages of the vendor's repositories that the roles may ask for.
-_OF_INTEREST = re.compile(
-    r"^(?:nvidia|libnvidia|cuda-drivers|libnvsdm|nvlsm|libxnvctrl|xserver-xorg-video-nvidia|kmod-nvidia|firmware-nvidia"
-    r"|infiniband-diags|libcuda1|libcudadebugger1|libnvcuvid1|libnvoptix1|lib(?:egl|gl|gles|glx)\w*-nvidia)"
-)
 _RPM = "{http://linux.duke.edu/metadata/common}"
-
-
-def of_interest(name):
-    """Whether the roles may ask for a package of this name."""
-    return _OF_INTEREST.match(name) is not None
 
 
 def upstream(version):
@@ -26,23 +17,16 @@ def upstream(version):
     return re.split(r"[-~+]", version.rpartition(":")[2], maxsplit=1)[0]
 
 
-def newest(versions):
-    """The highest of package versions, numbers compared as numbers."""
-    return max(
-        versions, key=lambda v: [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in re.findall(r"\d+|[^\d.]+", v)]
-    )
-
-
-def parse_packages(text, wanted=None):
+def parse_packages(text, wanted):
     """Stanzas of a Debian index -> name -> version -> names of what it depends on or recommends,
     alternatives as tuples.
 
-    `wanted` is an extra set of names beside the vendor's.
+    `wanted(name)` says which packages to read.
     """
     found = {}
     for stanza in re.split(r"\n\s*\n", text):
         match = re.search(r"^Package: (\S+)$", stanza, re.M)
-        if match is None or not (_OF_INTEREST.match(match.group(1)) or match.group(1) in (wanted or ())):
+        if match is None or not wanted(match.group(1)):
             continue
         version = re.search(r"^Version: (\S+)$", stanza, re.M)
         if version is None:
@@ -56,7 +40,7 @@ def parse_packages(text, wanted=None):
     return found
 
 
-def parse_primary(data):
+def parse_primary(data, wanted):
     """primary.xml of an rpm repository -> name -> "epoch:version-release" -> []; rpm's own dependencies are exact."""
     found = {}
     for _event, element in ElementTree.iterparse(data):
@@ -64,7 +48,7 @@ def parse_primary(data):
             continue
         name = element.findtext(_RPM + "name", "")
         version = element.find(_RPM + "version")
-        if version is not None and _OF_INTEREST.match(name):
+        if version is not None and wanted(name):
             epoch = version.get("epoch", "0")
             full = "{}-{}".format(version.get("ver"), version.get("rel"))
             found.setdefault(name, {})[full if epoch == "0" else f"{epoch}:{full}"] = []
@@ -72,14 +56,14 @@ def parse_primary(data):
     return found
 
 
-def pick(index, name, version):
+def pick(index, name, version, compare):
     """The newest package version of `name` whose upstream version is `version` (any when None), or None."""
     versions = [v for v in index.get(name, {}) if version is None or v == version or upstream(v) == version]
-    return newest(versions) if versions else None
+    return max(versions, key=functools.cmp_to_key(compare)) if versions else None
 
 
-def closure(index, want):
-    """The exact set for a list of {"name", "version", "optional", "part"}.
+def closure(index, want, compare):
+    """The exact set for a list of {"name", "version", "optional", "part"}; `compare` orders package versions.
 
     Packages that a wanted one depends on or recommends, and that exist in the index at the same upstream version, join
     the set: a meta package depends on its siblings with >=, so pinning it alone would install newer ones.
@@ -90,7 +74,7 @@ def closure(index, want):
     missing = []
     queue = []
     for item in want:
-        version = pick(index, item["name"], item.get("version"))
+        version = pick(index, item["name"], item.get("version"), compare)
         if version is not None:
             queue.append((item["name"], version, item.get("version"), item.get("part", "")))
         elif not item.get("optional"):
@@ -106,11 +90,14 @@ def closure(index, want):
             if any(other in chosen for other in group):
                 continue
             for other in group:
-                match = pick(index, other, bound)
+                match = pick(index, other, bound, compare)
                 if match is not None:
                     queue.append((other, match, bound, part))
                     break
-    available = {name: sorted({upstream(v) for v in index.get(name, {})}) for name in missing}
+    available = {}
+    for name in missing:
+        versions = sorted(index.get(name, {}), key=functools.cmp_to_key(compare))
+        available[name] = list(dict.fromkeys(upstream(v) for v in versions))
     return {
         "packages": [{"name": n, "version": chosen[n][0], "part": chosen[n][1]} for n in sorted(chosen)],
         "missing": missing,

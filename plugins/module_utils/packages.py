@@ -12,24 +12,16 @@ import struct
 
 from .hardware import read_text
 
-# Packages that the roles have something to say about.
-_INTERESTING = re.compile(
-    r"^(?:lib)?(?:nvidia|nvsdm|nvlsm|cuda-|cudart|xserver-xorg-video-nvidia|xnvctrl|nscq)"
-    r"|^(?:libcuda1|libcudadebugger1|libnvcuvid1|libnvoptix1|lib(?:egl|gl|gles|glx)\w*-nvidia)"
-    r"|^(?:kmod-nvidia|akmod-nvidia|dnf-plugin-nvidia|firmware-nvidia|bumblebee-nvidia)"
-    r"|^(?:linux-(?:headers|image|modules-nvidia)|kernel(?:-64k|-uek)?(?:-core|-devel|-devel-matched|-headers)?$)"
-    r"|^(?:dkms|gcc|make|containerd|containerd\.io|docker-ce|docker\.io|moby-engine|cri-o|enroot|infiniband-diags"
-    r"|python3-dnf-plugin-versionlock|unattended-upgrades|needrestart|epel-release|datacenter-gpu-manager.*)$"
-)
 # name-epoch:version-release.architecture
 LOCK = re.compile(r"([^#!\s].*?)-(\d+:\S+)$")
 APT_MANAGER = "apt"
 DNF_MANAGER = "dnf"
 
 
-def interesting(name):
-    """Whether a package of this name belongs in the report of the probe."""
-    return _INTERESTING.search(name) is not None
+def named(patterns):
+    """Whether a name fits one of the shell patterns, as a function."""
+    match = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns) or "(?!)").match
+    return lambda name: match(name) is not None
 
 
 def manager(which):
@@ -39,8 +31,8 @@ def manager(which):
     return DNF_MANAGER if which("dnf") else None
 
 
-def dpkg_packages(status):
-    """Installed packages of interest from the text of dpkg's status file.
+def dpkg_packages(status, interesting):
+    """Installed packages from the text of dpkg's status file, those that are `interesting(name)`.
 
     Returns name -> {"version", "hold", "state"}; state is "installed" or the unfinished state that dpkg names. Packages
     whose configuration alone is left are not installed.
@@ -63,8 +55,8 @@ def dpkg_unfinished(status):
     )
 
 
-def rpm_packages(listing, locks):
-    """Installed packages of interest from `rpm -qa --qf '%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\n'`.
+def rpm_packages(listing, locks, interesting):
+    """Installed packages that are `interesting(name)`, from `rpm -qa` with name, epoch, version-release between tabs.
 
     `locks` is the text of versionlock.list. `hold`: the installed version is locked; `lock`: some version is, which
     keeps every other one away.

@@ -36,6 +36,31 @@ options:
     description: Seconds to wait until no GPU reports its fabric as coming up.
     type: int
     default: 0
+  files:
+    description: Files to report with their text, beside those of the package sources.
+    type: list
+    elements: path
+    default: []
+  keyrings:
+    description: Keyring files to read, beside those that apt trusts.
+    type: list
+    elements: path
+    default: []
+  units:
+    description: systemd units to report.
+    type: list
+    elements: str
+    default: []
+  kubelets:
+    description: Files of which any makes the host a node of a cluster.
+    type: list
+    elements: path
+    default: []
+  packages:
+    description: Shell patterns of the names of installed packages to report.
+    type: list
+    elements: str
+    default: []
   thorough:
     description: Also what takes longer, the runtimes that the CRI knows and the order of the units at boot.
     type: bool
@@ -61,8 +86,9 @@ import subprocess
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpufleet.hosts.plugins.module_utils import hardware, openpgp, packages, paths, runtime, smi
+from ansible_collections.gpufleet.hosts.plugins.module_utils import hardware, openpgp, packages, runtime, smi
 
+CONTAINERD_CONFIG = "/etc/containerd/config.toml"
 COMMAND_LIMIT = 60  # seconds; nvidia-smi can hang on a GPU that fell off the bus
 
 
@@ -74,6 +100,7 @@ class Probe:
         self.params = module.params
         self.programs = {}
         self.status = None
+        self.interesting = packages.named(self.params["packages"])
 
     def which(self, name):
         if name not in self.programs:
@@ -101,7 +128,8 @@ class Probe:
         driver = hardware.loaded_driver(self.params["proc_root"])
         sources = packages.apt_sources() if manager == "apt" else packages.yum_sources()
         # With the text of the sources, one that made way can be put back.
-        files = [*paths.ALL, *sorted({source["file"] for source in sources} - set(paths.ALL))]
+        named = self.params["files"]
+        files = [*named, *sorted({source["file"] for source in sources} - set(named))]
         return {
             "schema": 1,
             "system": self.system(manager),
@@ -141,7 +169,7 @@ class Probe:
             "cloud_init_running": exists("/run/cloud-init/enabled") and not exists("/run/cloud-init/result.json"),
             "unfinished": packages.dpkg_unfinished(status), "free_mib": self.free_space(),
             "unattended_blacklist": packages.unattended_blacklist() if manager == "apt" else [],
-            "in_cluster": any(exists(path) for path in paths.KUBELETS),
+            "in_cluster": any(exists(path) for path in self.params["kubelets"]),
         }  # fmt: skip
 
     def dpkg_status(self):
@@ -151,10 +179,11 @@ class Probe:
 
     def packages(self, manager):
         if manager == "apt":
-            return packages.dpkg_packages(self.dpkg_status())
+            return packages.dpkg_packages(self.dpkg_status(), self.interesting)
         if manager == "dnf":
             _rc, listing = self.command("rpm", "-qa", "--qf", "%{NAME}\t%{EPOCH}\t%{VERSION}-%{RELEASE}\n")
-            return packages.rpm_packages(listing, hardware.read_text("/etc/dnf/plugins/versionlock.list") or "")
+            locks = hardware.read_text("/etc/dnf/plugins/versionlock.list") or ""
+            return packages.rpm_packages(listing, locks, self.interesting)
         return {}
 
     def free_space(self):
@@ -251,7 +280,7 @@ class Probe:
             "/etc/apt/trusted.gpg",
             "/etc/apt/trusted.gpg.d/*",
             "/usr/share/keyrings/*cuda*",
-            *paths.KEYRINGS,
+            *self.params["keyrings"],
         ):
             for path in glob.glob(pattern):
                 try:
@@ -264,7 +293,7 @@ class Probe:
         return found
 
     def units(self):
-        _rc, text = self.command("systemctl", "show", "-p", ",".join(runtime.UNIT_PROPERTIES), *paths.UNITS)
+        _rc, text = self.command("systemctl", "show", "-p", ",".join(runtime.UNIT_PROPERTIES), *self.params["units"])
         return runtime.units(text)
 
     def boot_cycles(self):
@@ -290,7 +319,7 @@ class Probe:
             "cdi_specs": [p for p in glob.glob("/etc/cdi/*") + glob.glob("/var/run/cdi/*") if self.is_gpu_spec(p)],
             "cri_runtimes": None,
         }
-        config = runtime.file_record(paths.CONTAINERD_CONFIG)
+        config = runtime.file_record(CONTAINERD_CONFIG)
         if version and (config is None or not (config["text"] or "").strip()):
             result["containerd_default"] = self.command("containerd", "config", "default")[1]
         spoken = [path for path in result["sockets"] if path.endswith("/containerd.sock")]
@@ -333,6 +362,11 @@ def main():
             mig_config=dict(type="str", default=""),
             time_slice=dict(type="bool", default=False),
             wait_fabric=dict(type="int", default=0),
+            files=dict(type="list", elements="path", default=[]),
+            keyrings=dict(type="list", elements="path", default=[]),
+            units=dict(type="list", elements="str", default=[]),
+            kubelets=dict(type="list", elements="path", default=[]),
+            packages=dict(type="list", elements="str", default=[]),
             thorough=dict(type="bool", default=False),
         ),
         supports_check_mode=True,

@@ -28,6 +28,11 @@ options:
     type: list
     elements: str
     default: []
+  names:
+    description: Shell patterns of packages that wanted ones may bring along at their own version.
+    type: list
+    elements: str
+    default: []
   timeout: {description: Seconds to wait for an address., type: int, default: 20}
 author: gpufleet maintainers
 """
@@ -52,7 +57,7 @@ import re
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
-from ansible_collections.gpufleet.hosts.plugins.module_utils import index
+from ansible_collections.gpufleet.hosts.plugins.module_utils import index, order, packages
 
 
 class Resolver:
@@ -62,6 +67,10 @@ class Resolver:
         self.module = module
         self.timeout = module.params["timeout"]
         self.errors = []
+        asked = {item["name"] for item in module.params["want"]}
+        brought = packages.named(module.params["names"])
+        self.brought = brought
+        self.wanted = lambda name: name in asked or brought(name)
 
     def fetch(self, url):
         """The body of an address, or None with the error noted."""
@@ -128,7 +137,7 @@ class Resolver:
             hint = "its compression cannot be read here: install zstd on the host, or make the index with gz"
             self.errors.append({"url": f"{base}/{path}", "answer": hint})
             return {}
-        return index.parse_primary(io.BytesIO(data))
+        return index.parse_primary(io.BytesIO(data), self.wanted)
 
     def unzstd(self, data):
         """What newer createrepo writes by default; Python has no reader for it. None without the program zstd."""
@@ -151,10 +160,10 @@ class Resolver:
                     break
                 seen |= ask
                 _rc, text, _err = self.module.run_command(["apt-cache", "show", "--all-versions", *sorted(ask)])
-                part = index.parse_packages(text, wanted=ask)
+                part = index.parse_packages(text, self.wanted)
                 found.update(part)
                 groups = [group for versions in part.values() for depends in versions.values() for group in depends]
-                ask = {name for group in groups for name in group if index.of_interest(name)}
+                ask = {name for group in groups for name in group if self.brought(name)}
             return found
         if self.module.get_bin_path("dnf"):
             # A locked version hides the others.
@@ -186,7 +195,7 @@ class Resolver:
             part = [item for item in want if item.get("repository") == repository["id"]]
             before = len(self.errors)
             if repository["manager"] == "apt":
-                known = index.parse_packages(self.packages_text(repository), wanted={item["name"] for item in want})
+                known = index.parse_packages(self.packages_text(repository), self.wanted)
             else:
                 known = self.rpm_index(repository)
             everything.update(known)
@@ -208,9 +217,9 @@ class Resolver:
             self.check(url)
         return dict(answer, errors=self.errors)
 
-    @staticmethod
-    def add(answer, known, part):
-        found = index.closure(known, part)
+    def add(self, answer, known, part):
+        manager = "apt" if self.module.get_bin_path("dpkg") else "dnf"
+        found = index.closure(known, part, order.comparison(manager))
         answer["packages"] += found["packages"]
         answer["missing"] += found["missing"]
         answer["available"].update(found["available"])
@@ -223,6 +232,7 @@ def main():
             repositories=dict(type="list", elements="dict", default=[]),
             want=dict(type="list", elements="dict", required=True),
             urls=dict(type="list", elements="str", default=[]),
+            names=dict(type="list", elements="str", default=[]),
             timeout=dict(type="int", default=20),
         ),
         supports_check_mode=True,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from gpufleet.hosts.catalog import read_yaml
+from gpufleet.catalog.reading import Tables, read_yaml, tables_in
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
 
@@ -82,6 +82,14 @@ def defaults() -> dict[str, Any]:
 def settings_of(variables: dict[str, Any]) -> dict[str, Any]:
     """Defaults overlaid with those of `variables` that a role knows."""
     return {name: variables.get(name, value) for name, value in defaults().items()}
+
+
+def of_task(action: Any, variables: dict[str, Any]) -> tuple[dict[str, Any], list[str], Tables]:
+    """(the variables of a task's host in their types, what is wrong with them, the tables that they name)."""
+    # One call: the templar resolves nested variables of the inventory.
+    given = {name: action._templar.template(value) for name, value in settings_of(variables).items()}
+    wanted, wrong = checked(overridden(given))
+    return wanted, wrong, tables_in(str(wanted.get("gpu_catalog_dir") or ""))
 
 
 def checked(settings: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

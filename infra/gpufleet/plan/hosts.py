@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from datetime import date
 from urllib.parse import urlsplit
 
-from gpufleet.catalog import DriverBranch, GpuModel, driver_branch, driver_branches, reading
-from gpufleet.catalog.platforms import Platform, cuda_tree, platform, platform_names
+from gpufleet.catalog import DriverBranch, driver_branch
+from gpufleet.catalog.platforms import cuda_url, platform_names, runfile_url, toolkit_repositories
 from gpufleet.findings.finding import Finding, finding
+from gpufleet.hosts.platform import System, system_of
+from gpufleet.hosts.target import default_flavour, recommended_branch
 from gpufleet.plan.facts import pool_facts
 from gpufleet.stackfile.hosts import HostDriver, Mirror, MirrorRepository
 from gpufleet.stackfile.model import ExistingStack, Stack
@@ -33,36 +35,27 @@ def host_driver(pool: NodePool) -> HostDriver:
     return pool.host_driver or HostDriver.model_validate({})
 
 
-def recommended_branch(model: GpuModel | None, today: date) -> DriverBranch | None:
-    """The branch that the roles take where a pool names none: the newest long-term one that drives the GPU, is still
-    supported and of which an exact version is known. None: there is none, or the GPU is unknown."""
-    if model is None:
-        return None
-    last = model.newest_driver_branch
-    for number, row in sorted(driver_branches().items(), reverse=True):
-        supported = row.eol is None or row.eol >= today.strftime("%Y-%m")
-        if row.kind == "LTS" and row.newest_seen and supported and (last is None or number <= last):
-            return row
-    return None
-
-
 def target_driver(pool: NodePool, today: date) -> tuple[DriverBranch | None, str | None]:
     """(branch, exact version) that the roles install on a pool with `driver: host`; None is unknown."""
-    pinned = pool.driver_version or pool.driver_branch
-    branch = driver_branch(pinned) if pinned else recommended_branch(pool_facts(pool).model, today)
+    pinned, model = pool.driver_version or pool.driver_branch, pool_facts(pool).model
+    if pinned:
+        branch = driver_branch(pinned)
+    else:
+        branch = recommended_branch([model], today.strftime("%Y-%m")) if model else None
     return branch, pool.driver_version or (branch.newest_seen if branch else None)
 
 
 def kernel_modules(pool: NodePool, branch: DriverBranch) -> str | None:
-    """`open` or `proprietary`, by the roles' rule: what the stack file says, else what the GPU takes, else what the
-    branch installs by default. None: the GPU is unknown."""
+    """`open` or `proprietary`: what the stack file says, else what the roles choose. None: the GPU is unknown."""
     model, wanted = pool_facts(pool).model, host_driver(pool).flavour
-    if wanted is not None or model is None:
-        return wanted
-    if model.modules != "both":
-        return model.modules
-    since = {row["flavour"]: row["from_branch"] for row in reading.rows("driver_branches", "flavour_defaults")}
-    return "open" if branch.branch >= since["open"] else "proprietary"
+    return wanted or (default_flavour([model], branch.branch) if model else None)
+
+
+def system(pool: NodePool) -> System | None:
+    """The operating system of a pool's hosts, None where the stack file or the table does not know it."""
+    identity, _, version = (pool.os or "").partition("-")
+    found = system_of(identity, version, pool.architecture)
+    return found if found.row else None
 
 
 def check_hosts(stack: Stack) -> list[Finding]:
@@ -101,28 +94,28 @@ def _check_driver(pool: NodePool, path: str) -> list[Finding]:
 def _check_system(pool: NodePool, stack: ExistingStack, path: str) -> list[Finding]:
     if pool.os is None:
         return []
-    where, system = f"{path}.os", platform(pool.os)
-    if system is None:
+    where, seen = f"{path}.os", system(pool)
+    if seen is None:
         why = "Package names and repositories come from a table of operating systems."
         what = "operating system"
         return [finding("GF109", where, value=pool.os, allowed=platform_names(), what=what, why=why)]
     if not pool.hosts or pool.driver not in PREPARED_OWNERS:
         return []
-    if system.support == "refused":
-        return [finding("GF805", where, value=pool.os, why=system.reason or "It is not supported.")]
-    return _check_route(pool, system, stack, path) if pool.driver == "host" else []
+    if seen.row and seen.row.support == "refused":
+        return [finding("GF805", where, value=pool.os, why=seen.refused or "It is not supported.")]
+    return _check_route(pool, seen, stack, path) if pool.driver == "host" else []
 
 
-def _check_route(pool: NodePool, system: Platform, stack: ExistingStack, path: str) -> list[Finding]:
+def _check_route(pool: NodePool, seen: System, stack: ExistingStack, path: str) -> list[Finding]:
     """Whether the driver can come as asked. An own mirror, or repositories of others, are the user's word."""
     method, mirror = host_driver(pool).method, stack.hosts.mirror
     where = f"{path}.hostDriver.method" if pool.host_driver else f"{path}.os"
     if method == "cuda_repo" and (not stack.hosts.manage_repositories or (mirror and mirror.cuda)):
         return []
-    if method not in system.routes:
-        routes = [r for r in system.routes if r != "none"]
+    if method not in seen.routes:
+        routes = [r for r in seen.routes if r != "none"]
         return [finding("GF806", where, value=method, allowed=routes, os=pool.os)]
-    if method == "cuda_repo" and cuda_tree(system, pool.architecture) is None:
+    if method == "cuda_repo" and seen.tree is None:
         return [finding("GF807", f"{path}.architecture", value=pool.architecture, os=pool.os)]
     return []
 
@@ -134,12 +127,11 @@ def source_hosts(stack: ExistingStack) -> dict[str, str]:
     methods = {host_driver(p).method for p in pools}
     addresses: dict[str, str | None] = {}
     if "cuda_repo" in methods:
-        addresses |= _addresses("cuda", mirror.cuda, reading.rows("repositories", "repositories")[0]["url"])
+        addresses |= _addresses("cuda", mirror.cuda, cuda_url())
     if pools:
-        vendor = reading.rows("host_toolkit", "toolkit_repositories")[0]["url"]
-        addresses |= _addresses("toolkit", mirror.toolkit, vendor)
+        addresses |= _addresses("toolkit", mirror.toolkit, toolkit_repositories()[0].url)
     if "runfile" in methods:
-        addresses["runfileUrl"] = mirror.runfile_url or reading.rows("host_repositories", "runfiles")[0]["url"]
+        addresses["runfileUrl"] = mirror.runfile_url or runfile_url()
     return {place: urlsplit(url).hostname or url for place, url in addresses.items() if url}
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from gpufleet.catalog import GpuModel, gpu_models
+from gpufleet.hosts.mig_fit import Placement, fits, placement
 from gpufleet.plan.compile import Plan
-from gpufleet.plan.mig import Placement, fits, placement
 
 from tests.unit.config.samples import compile_base, compile_data, sections, told
 from tests.unit.device_plugin.cases import rows
