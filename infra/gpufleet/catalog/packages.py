@@ -31,7 +31,7 @@ class PackageNames(NamedTuple):
     source: str
     as_of: str
     systems: tuple[str, ...] = ()  # IDs of os-release that it is for; empty: every other one of the family
-    compute_only: Mapping[str, tuple[str, ...] | None] = MappingProxyType({})  # flavour -> packages without graphics
+    compute_only: Mapping[str, tuple[str, ...] | None] | None = None  # flavour -> packages without graphics
     utils: str | None = None
     signed_modules: Mapping[str, str | None] = _NOTHING  # flavour -> modules that the distribution built and signed
     fabric_manager: str | None = None
@@ -114,7 +114,21 @@ def packages_for(
     return min(fits, key=lambda row: not row.systems, default=None)
 
 
-driver_names = table("packages", "driver_names", DriverName)
+def _templates(row: PackageNames) -> list[str]:
+    """Every name in a row."""
+    named = [*row.driver_meta.values(), row.utils, *row.signed_modules.values(), *map(row.name, FABRIC_ROLES)]
+    compute = [name for names in (row.compute_only or {}).values() for name in names or ()]
+    return [name for name in (*named, *compute) if name]
+
+
+@kept
+def driver_names(tables: Tables) -> tuple[DriverName, ...]:
+    """The table's patterns, and each name of a row of packages.yaml that fits none of them."""
+    found = [typed(DriverName, row) for row in tables.rows("packages", "driver_names")]
+    for pattern in dict.fromkeys(re.sub("<[^>]+>", "*", n) for row in package_names(tables) for n in _templates(row)):
+        if not any(fnmatchcase(pattern, row.names) for row in found):
+            found.append(DriverName(pattern, driver=True, pinned=True, unattended=True))
+    return tuple(found)
 
 
 def is_driver(name: str, tables: Tables = STANDARD) -> bool:
@@ -127,9 +141,7 @@ def is_driver(name: str, tables: Tables = STANDARD) -> bool:
 def reported_packages(tables: Tables) -> tuple[str, ...]:
     """Shell patterns of the installed packages that decisions look at."""
     own = (row["names"] for row in tables.rows("packages", "reported_packages"))
-    fabrics = (re.sub(r"<\w+>", "*", row.name(role) or "") for row in package_names(tables) for role in FABRIC_ROLES)
-    bring = (row.names for row in driver_names(tables))
-    return tuple(dict.fromkeys(name for name in (*own, *bring, *fabrics) if name))
+    return tuple(dict.fromkeys([*own, *(row.names for row in driver_names(tables))]))
 
 
 @kept
@@ -149,9 +161,9 @@ def fabric_package(tables: Tables) -> re.Pattern[str]:
 
 @kept
 def pinning_package(tables: Tables) -> re.Pattern[str]:
-    """Packages that pin a driver; the group `what` is the branch or version that they pin."""
+    """Packages that pin a driver; its one group that matches is the branch or version that they pin."""
     names = {name for row in package_names(tables) for name in row.pinning or ()}
-    return re.compile("|".join(sorted({re.sub(r"<\w+>", "(?P<what>.+)", name) for name in names})))
+    return re.compile("|".join(sorted({re.sub(r"<\w+>", "(.+)", name) for name in names})))
 
 
 def _any_of(names: set[str]) -> re.Pattern[str]:

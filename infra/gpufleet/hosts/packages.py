@@ -45,7 +45,7 @@ def driver_packages(row: PackageNames, flavour: str, components: str = "full") -
     The whole driver where the branch has no packages without graphics.
     """
     meta = row.driver_meta.get(flavour)
-    compute = row.compute_only.get(flavour) if components == "compute" else None
+    compute = (row.compute_only or {}).get(flavour) if components == "compute" else None
     names = list(compute or ([meta] if meta else []))
     if not names:
         return []
@@ -80,7 +80,7 @@ def pins(context: Context) -> list[str]:
 
 def _pins(context: Context) -> dict[str, str]:
     found = {name: pinning_package(context.tables).fullmatch(name) for name in context.packages}
-    return {name: match["what"] for name, match in found.items() if match}
+    return {name: match[match.lastindex or 0] for name, match in found.items() if match}
 
 
 def other_kmods(context: Context) -> list[str]:
