@@ -87,7 +87,7 @@ class InventoryModule(BaseInventoryPlugin):
         if (stack is None) == (file is None):
             raise AnsibleParserError(f"{path}: give stack or file")
         if file is not None:
-            return (folder / file).resolve()
+            return (folder / str(file)).resolve()
         options = _product("gpufleet.cli.stack_option")
         try:
             return Path(options.find_stack(stack, options.project_root(folder)))

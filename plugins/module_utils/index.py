@@ -8,22 +8,23 @@ from __future__ import annotations
 import functools
 import re
 import xml.etree.ElementTree as ElementTree
+from typing import Any, Callable
 
 _RPM = "{http://linux.duke.edu/metadata/common}"
 
 
-def upstream(version):
+def upstream(version: str) -> str:
     """580.95.05 of 580.95.05-0ubuntu1 and of 3:580.95.05-1.el9."""
     return re.split(r"[-~+]", version.rpartition(":")[2], maxsplit=1)[0]
 
 
-def parse_packages(text, wanted):
+def parse_packages(text: str, wanted: Callable[[str], bool]) -> dict[str, Any]:
     """Stanzas of a Debian index -> name -> version -> names of what it depends on or recommends,
     alternatives as tuples.
 
     `wanted(name)` says which packages to read.
     """
-    found = {}
+    found: dict[str, Any] = {}
     for stanza in re.split(r"\n\s*\n", text):
         match = re.search(r"^Package: (\S+)$", stanza, re.M)
         if match is None or not wanted(match.group(1)):
@@ -40,9 +41,9 @@ def parse_packages(text, wanted):
     return found
 
 
-def parse_primary(data, wanted):
+def parse_primary(data: Any, wanted: Callable[[str], bool]) -> dict[str, Any]:
     """primary.xml of an rpm repository -> name -> "epoch:version-release" -> []; rpm's own dependencies are exact."""
-    found = {}
+    found: dict[str, Any] = {}
     for _event, element in ElementTree.iterparse(data):
         if element.tag != _RPM + "package":
             continue
@@ -56,13 +57,13 @@ def parse_primary(data, wanted):
     return found
 
 
-def pick(index, name, version, compare):
+def pick(index: dict[str, Any], name: str, version: str | None, compare: Callable[[str, str], int]) -> str | None:
     """The newest package version of `name` whose upstream version is `version` (any when None), or None."""
     versions = [v for v in index.get(name, {}) if version is None or v == version or upstream(v) == version]
     return max(versions, key=functools.cmp_to_key(compare)) if versions else None
 
 
-def closure(index, want, compare):
+def closure(index: dict[str, Any], want: list[dict[str, Any]], compare: Callable[[str, str], int]) -> dict[str, Any]:
     """The exact set for a list of {"name", "version", "optional", "part"}; `compare` orders package versions.
 
     Packages that a wanted one depends on or recommends, and that exist in the index at the same upstream version, join

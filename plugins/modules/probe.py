@@ -84,6 +84,7 @@ import os
 import platform
 import subprocess
 import time
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpufleet.hosts.plugins.module_utils import hardware, openpgp, packages, runtime, smi
@@ -95,19 +96,20 @@ COMMAND_LIMIT = 60  # seconds; nvidia-smi can hang on a GPU that fell off the bu
 class Probe:
     """One reading of one host."""
 
-    def __init__(self, module):
+    def __init__(self, module: Any) -> None:
         self.module = module
         self.params = module.params
-        self.programs = {}
-        self.status = None
+        self.programs: dict[str, Any] = {}
+        self.status: str | None = None
         self.interesting = packages.named(self.params["packages"])
 
-    def which(self, name):
+    def which(self, name: str) -> str | None:
         if name not in self.programs:
             self.programs[name] = self.module.get_bin_path(name)
-        return self.programs[name]
+        found: str | None = self.programs[name]
+        return found
 
-    def command(self, *argv, errors=False):
+    def command(self, *argv: str, errors: bool = False) -> tuple[int, str]:
         """(exit status, output, the standard one or of errors); 127 when the program is missing, 124 when it hangs."""
         path = self.which(argv[0])
         if path is None:
@@ -121,7 +123,7 @@ class Probe:
             return 124, ""
         return done.returncode, (done.stderr if errors else done.stdout).decode("utf-8", "replace")
 
-    def result(self):
+    def result(self) -> dict[str, Any]:
         manager = packages.manager(self.which)
         devices = hardware.pci_devices(self.params["sysfs_root"])
         kernel = hardware.kernel(self.params["proc_root"])
@@ -156,7 +158,7 @@ class Probe:
             "time_slice": self.time_slice() if driver and self.params["time_slice"] else [],
         }
 
-    def system(self, manager):
+    def system(self, manager: str | None) -> dict[str, Any]:
         release = runtime.os_release(hardware.read_text("/etc/os-release"))
         status, exists = self.dpkg_status() if manager == "apt" else "", os.path.exists
         return {
@@ -172,12 +174,12 @@ class Probe:
             "in_cluster": any(exists(path) for path in self.params["kubelets"]),
         }  # fmt: skip
 
-    def dpkg_status(self):
+    def dpkg_status(self) -> str:
         if self.status is None:
             self.status = hardware.read_text("/var/lib/dpkg/status", 1 << 26) or ""
         return self.status
 
-    def packages(self, manager):
+    def packages(self, manager: str | None) -> dict[str, Any]:
         if manager == "apt":
             return packages.dpkg_packages(self.dpkg_status(), self.interesting)
         if manager == "dnf":
@@ -186,7 +188,7 @@ class Probe:
             return packages.rpm_packages(listing, locks, self.interesting)
         return {}
 
-    def free_space(self):
+    def free_space(self) -> dict[str, int]:
         free = {}
         for path in ("/", "/boot", "/usr", "/var", "/lib/modules"):
             try:
@@ -196,7 +198,7 @@ class Probe:
             free[path] = space.f_bavail * space.f_frsize // (1 << 20)
         return free
 
-    def kernel(self, release):
+    def kernel(self, release: str) -> dict[str, Any]:
         modules = hardware.loaded_modules(self.params["proc_root"])
         boot = hardware.secure_boot(self.params["sysfs_root"])
         if boot is None:
@@ -219,7 +221,7 @@ class Probe:
             "initramfs_tool": self.which("update-initramfs") is not None or self.which("dracut") is not None,
         }  # fmt: skip
 
-    def initramfs(self, release):
+    def initramfs(self, release: str) -> dict[str, Any] | None:
         """Path and time of the running kernel's initramfs, or None."""
         for path in ("/boot/initrd.img-" + release, f"/boot/initramfs-{release}.img"):
             record = runtime.file_record(path, with_text=False, limit=0)
@@ -227,7 +229,7 @@ class Probe:
                 return {"path": path, "mtime": record["mtime"]}
         return None
 
-    def kernel_log(self):
+    def kernel_log(self) -> list[dict[str, Any]]:
         patterns = [(row["id"], row["pattern"]) for row in self.params["kernel_log_patterns"]]
         if not patterns:
             return []
@@ -237,17 +239,17 @@ class Probe:
             _rc, text = self.command("dmesg")
         return runtime.kernel_log_hits(text, patterns)
 
-    def names(self, folder):
+    def names(self, folder: str) -> list[str]:
         try:
             return sorted(os.listdir(os.path.join(self.params["proc_root"], folder)))
         except OSError:
             return []
 
-    def device_files(self):
+    def device_files(self) -> list[str]:
         found = glob.glob(os.path.join(self.params["dev_root"], "nvidia*"))
         return sorted(os.path.basename(path) for path in found)
 
-    def runfile(self, manager):
+    def runfile(self, manager: str | None) -> bool:
         """True when a driver was put here by NVIDIA's installer, not by a package."""
         if not os.path.exists("/usr/bin/nvidia-uninstall"):
             return False
@@ -255,7 +257,7 @@ class Probe:
         status, _text = self.command(*query, "/usr/bin/nvidia-smi")
         return status != 0
 
-    def library(self):
+    def library(self) -> str | None:
         """Version of the NVML library that programs find, from the file that its link names; None without one."""
         for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"):
             target = os.path.realpath(os.path.join(folder, "libnvidia-ml.so.1"))
@@ -263,7 +265,7 @@ class Probe:
                 return target.rpartition(".so.")[2]
         return None
 
-    def smi(self):
+    def smi(self) -> dict[str, Any]:
         deadline = time.monotonic() + self.params["wait_fabric"]
         while True:
             status, text = self.command("nvidia-smi", "-q")
@@ -273,7 +275,7 @@ class Probe:
                 return report
             time.sleep(2)
 
-    def keyrings(self):
+    def keyrings(self) -> dict[str, Any]:
         """Keyring files that apt or dnf may trust, with the keys in them."""
         found = {}
         for pattern in (
@@ -292,19 +294,19 @@ class Probe:
                     found[path] = keys
         return found
 
-    def units(self):
+    def units(self) -> dict[str, Any]:
         _rc, text = self.command("systemctl", "show", "-p", ",".join(runtime.UNIT_PROPERTIES), *self.params["units"])
         return runtime.units(text)
 
-    def boot_cycles(self):
+    def boot_cycles(self) -> list[dict[str, Any]]:
         """Cycles in the order of units at boot; one of the units does not start then."""
         _rc, text = self.command("systemd-analyze", "verify", "--man=no", "default.target", errors=True)
         return runtime.boot_cycles(text)
 
-    def runtime(self):
+    def runtime(self) -> dict[str, Any]:
         _rc, version = self.command("containerd", "--version")
         status, dump = self.command("containerd", "config", "dump")
-        result = {
+        result: dict[str, Any] = {
             "sockets": runtime.sockets(os.path.exists),
             "containerd": runtime.containerd_version(version),
             "containerd_dump": dump if status == 0 else None,
@@ -328,14 +330,14 @@ class Probe:
             result["cri_runtimes"] = text if status == 0 else None
         return result
 
-    def is_gpu_spec(self, path):
+    def is_gpu_spec(self, path: str) -> bool:
         return "nvidia.com/gpu" in (hardware.read_text(path, 4096) or "")
 
-    def stat(self, path):
+    def stat(self, path: str) -> dict[str, Any] | None:
         record = runtime.file_record(path, with_text=False, limit=0)
         return {"mtime": record["mtime"]} if record else None
 
-    def mig(self):
+    def mig(self) -> dict[str, Any]:
         """Whether the GPUs have the wanted layout, as nvidia-mig-parted sees it."""
         layout, config = self.params["mig_layout"], self.params["mig_config"]
         if not layout or not os.path.exists(config) or not self.which("nvidia-mig-parted"):
@@ -343,13 +345,13 @@ class Probe:
         status, _text = self.command("nvidia-mig-parted", "assert", "-f", config, "-c", layout)
         return {"layout": layout, "matches": status == 0}
 
-    def time_slice(self):
+    def time_slice(self) -> list[str]:
         status, text = self.command("nvidia-smi", "compute-policy", "--list")
         rows = [line.strip("| \n").split() for line in text.splitlines() if "Timeslice" in line]
         return [row[-1].lower() for row in rows] if status == 0 else []
 
 
-def main():
+def main() -> None:
     """Run as a module."""
     module = AnsibleModule(
         argument_spec=dict(

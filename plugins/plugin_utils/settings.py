@@ -163,7 +163,7 @@ def _profile(where: str, profile: Any) -> list[str]:
         if kind is None:
             near = difflib.get_close_matches(str(key), _PROFILE, 1, 0.6)
             found.append(f"{where}: no such key {key}" + (f"; closest: {near[0]}" if near else ""))
-        elif not isinstance(value, kind) or (kind is list and not all(isinstance(v, str) for v in value)):
+        elif not isinstance(value, kind) or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
             found.append(f"{where}.{key}: {value!r} is not {'a list of texts' if kind is list else 'a text'}")
     return found
 
