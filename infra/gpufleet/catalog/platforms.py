@@ -62,6 +62,7 @@ class ToolkitRepository(NamedTuple):
     url: str
     suite: str | None
     key: str
+    sign: str  # part of an address that says that it is this repository, or a copy of it
 
 
 class KernelHeaders(NamedTuple):
@@ -140,6 +141,11 @@ kernel_headers = table("host_kernel", "kernel_headers", KernelHeaders)
 def cuda_url(tables: Tables = STANDARD) -> str:
     """Address of the vendor's driver repository with <directory> and <architecture directory>."""
     return str(next(row["url"] for row in tables.rows("repositories", "repositories") if row["id"] == "cuda"))
+
+
+def cuda_sign(tables: Tables = STANDARD) -> str:
+    """The part of an address that says that it is the vendor's driver repository, or a copy of it."""
+    return str(next(row["sign"] for row in tables.rows("repositories", "repositories") if row["id"] == "cuda"))
 
 
 def toolkit_key(tables: Tables = STANDARD) -> str:

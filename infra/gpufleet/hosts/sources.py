@@ -32,6 +32,7 @@ class Repository:
 
     id: Kind
     manager: str
+    sign: str  # part of an address that says that it is the vendor's repository
     url: str | None
     suite: str = "/"
     components: tuple[str, ...] = ()
@@ -100,14 +101,15 @@ def vendor(kind: Kind, system: System) -> Repository:
     """The vendor's own repository for a system."""
     tables = system.tables
     if kind == "cuda":
+        sign = platforms.cuda_sign(tables)
         if system.tree is None:
-            return Repository("cuda", system.manager, None, why=system.no_tree)
+            return Repository("cuda", system.manager, sign, None, why=system.no_tree)
         url = fill(platforms.cuda_url(tables), system)
-        found = Repository("cuda", system.manager, url, tree=system.tree)
+        found = Repository("cuda", system.manager, sign, url, tree=system.tree)
         return _with_tree_key(_with_vendor_key(found, system.tree.partition("/")[0], tables))
     row = next(row for row in platforms.toolkit_repositories(tables) if row.manager == system.manager)
     return Repository(
-        "container-toolkit", system.manager, fill(row.url, system), suite=row.suite or "/",
+        "container-toolkit", system.manager, row.sign, fill(row.url, system), suite=row.suite or "/",
         key_url=row.key, fingerprints=(platforms.toolkit_key(tables),),
     )  # fmt: skip
 
@@ -225,10 +227,9 @@ def urls(repo: Repository, context: Context) -> tuple[str, ...]:
 
 def _rivals(repo: Repository, probe: Reading) -> dict[str, list[Source]]:
     """File -> its sources that name the same repository, or the vendor's. Our own file is none of them."""
-    theirs = "/compute/cuda/repos/" if repo.id == "cuda" else "/libnvidia-container/"
     found: dict[str, list[Source]] = {}
     for source in probe.sources:
-        if source.file != repo.source_path and (theirs in source.uri or _same(source, repo)):
+        if source.file != repo.source_path and (repo.sign in source.uri or _same(source, repo)):
             found.setdefault(source.file, []).append(source)
     return found
 

@@ -123,3 +123,11 @@ def test_fabric_platforms_name_models() -> None:
         "hgx-b200-b300": (["fabric_manager", "nscq", "nvsdm"], ["nvlsm"], "nvidia-fabricmanager.service"),
         "nvl72": (["imex"], [], "nvidia-imex.service"), "none": ([], [], None),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("system", "row"), [("ubuntu", "ubuntu-archive"), ("debian", None), ("madeup", None)]
+)  # fmt: skip
+def test_names_of_one_distribution_are_no_names_of_another(system: str, row: str | None) -> None:
+    found = packages_for(580, "debian", "distro", system)
+    assert (found.id if found else None) == row
