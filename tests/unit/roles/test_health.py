@@ -11,6 +11,7 @@ from gpufleet.hosts import (
     paths,
     verify,
 )
+from gpufleet.hosts.work import DriverWork, HealthWork, Problem, Request, Runfile, ToolkitWork, Work
 
 from . import plans
 from .converged import V2, VERSION, converged, on, smi
@@ -140,3 +141,16 @@ def test_a_fact_file_that_is_broken_names_no_driver_and_stops_nobody(text: str) 
     assert health.last_good(broken) is None
     assert health.facts(broken, healthy=True)["last_good"]["version"] == VERSION
     assert health.facts_file(broken, healthy=True, check_mode=True) and verify.verify(broken)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("work", "due"),
+    [
+        (DriverWork(reboot=["x"]), True), (DriverWork(runfile=Runfile(uninstall=True)), True), (DriverWork(), False),
+        (HealthWork(waiting=["GPU 0"]), True), (HealthWork(reboot=["x"]), True), (HealthWork(), False),
+        (ToolkitWork(hints={"a": 1}), True), (ToolkitWork(owner="docker"), False),
+        (Work(problems=[Problem("GF770")]), True), (Work(resolve=Request(())), True), (Work(hold=["a"]), True),
+    ],
+)  # fmt: skip
+def test_what_makes_the_site_run_enter_the_roles(work: Work, due: bool) -> None:
+    assert work.due is due

@@ -141,3 +141,9 @@ def test_a_layout_that_leaves_the_plan_takes_the_unit_along() -> None:
     for path in (paths.MIG_LAYOUT, paths.MIG_OVERRIDE):
         del theirs["files"][path]
     assert plans.mig(host(theirs))["units"] == []  # a unit that is somebody else's
+
+
+def test_instances_that_are_gone_are_something_to_do_though_nothing_else_differs() -> None:
+    """The site run asks this before it enters the roles."""
+    lost = mig.plan_mig(host(converged(mig={"layout": "all-1g.10gb", "matches": False}), gpu_mig_layout="all-1g.10gb"))
+    assert lost.due and not mig.plan_mig(host(converged(), gpu_mig_layout="all-1g.10gb")).due
