@@ -95,10 +95,7 @@ def closure(index: dict[str, Any], want: list[dict[str, Any]], compare: Callable
                 if match is not None:
                     queue.append((other, match, bound, part))
                     break
-    available = {}
-    for name in missing:
-        versions = sorted(index.get(name, {}), key=functools.cmp_to_key(compare))
-        available[name] = list(dict.fromkeys(upstream(v) for v in versions))
+    available = {name: sorted({upstream(v) for v in index.get(name, {})}) for name in missing}
     return {
         "packages": [{"name": n, "version": chosen[n][0], "part": chosen[n][1]} for n in sorted(chosen)],
         "missing": missing,

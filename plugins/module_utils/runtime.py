@@ -7,8 +7,6 @@ import re
 import time
 from typing import Any, Callable, Iterable
 
-from .hardware import read_text
-
 SOCKETS = (
     "/run/containerd/containerd.sock",
     "/run/docker.sock",
@@ -140,8 +138,3 @@ def kernel_log_hits(text: str | None, patterns: Iterable[tuple[str, str]], limit
                 hits.append({"id": name, "line": line.strip()[:300]})
                 break
     return hits[-limit:]
-
-
-def text_or_none(path: str) -> str | None:
-    """read_text with a limit that fits configuration files."""
-    return read_text(path, 262144)

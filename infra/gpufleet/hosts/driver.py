@@ -230,7 +230,8 @@ def unresolved(context: Context, answer: Answer) -> list[Problem]:
         missing = [name for name in answer.missing if name in asked and asked[name].part == part]
         if not missing:
             continue
-        available = sorted({v for name in missing for v in answer.available.get(name, ())})
+        found = {v for name in missing for v in answer.available.get(name, ())}
+        available = sorted(found, key=context.system.order)
         listed = ", ".join(asked[name].words for name in missing)
         if part == "headers":
             problems.append(Problem(code, {"kernel": context.probe.kernel.release, "packages": listed}))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpufleet.catalog import platforms
 from gpufleet.catalog.packages import modular_platforms
 from gpufleet.catalog.reading import STANDARD, Tables
+from gpufleet.catalog.versions import Order, deb_order, rpm_order
 
 #: Debian's names of machines, where it has one of its own.
 _DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -34,6 +36,11 @@ class System:
     def distribution(self) -> str:
         """ID of the row: rhel for a Rocky Linux."""
         return self.key.partition("-")[0]
+
+    @property
+    def order(self) -> Callable[[str], Order]:
+        """What sorts versions of packages on the system."""
+        return deb_order if self.family == "debian" else rpm_order
 
     @property
     def debian_architecture(self) -> str:

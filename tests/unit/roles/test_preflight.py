@@ -211,6 +211,11 @@ def test_findings_that_come_with_the_repositories_answer() -> None:
     result = with_answer(context, ("nvidia-fabricmanager-535",), available={"nvidia-fabricmanager-535": ["535.216.03"]})
     (item,) = [f for f in result if f.code == "GF737"]
     assert "nvidia-fabricmanager-535" in item.message and "535.216.03" in item.remedy
+    for system in ({}, ROCKY9):
+        context = host(probe(hardware=board, system=system), gpu_driver_version="570.26")
+        found = ["570.124.06", "570.26", "570.26~rc1"]
+        asked = with_answer(context, ("nvidia-open",), available={"nvidia-open": found})
+        assert "570.26~rc1, 570.26, 570.124.06" in next(f.remedy for f in asked if f.code == "GF736")
 
     context = host(gpu_driver_version="580.95.05")
     assert "GF736" in codes(with_answer(context, ("nvidia-open",)))
