@@ -65,7 +65,7 @@ def _check_fit(model: GpuModel, layout: Mapping[int, tuple[str, ...]]) -> None:
     """Raises ValueError where the instances of one GPU do not fit on it together."""
     if not any(layout.values()):
         return
-    from gpufleet.hosts.mig_fit import fits
+    from gpufleet.catalog.mig_placement import fits
 
     for gpu, profiles in layout.items():
         if not any("c." in p for p in profiles) and fits(model, Counter(profiles)) is False:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpufleet.catalog import GpuModel, driver_version, known_bad_drivers
+from gpufleet.catalog.mig_placement import fits, most_of
 from gpufleet.findings.finding import Finding, finding
-from gpufleet.hosts.mig_fit import fits, most_of
 from gpufleet.plan.facts import Facts
 from gpufleet.plan.pool_driver import pool_driver
 from gpufleet.stackfile.model import Stack, stack_pools

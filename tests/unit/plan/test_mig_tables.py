@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from gpufleet.catalog import GpuModel, gpu_models
-from gpufleet.hosts.mig_fit import Placement, fits, placement
+from gpufleet.catalog.mig_placement import Placement, fits, placement
 from gpufleet.plan.compile import Plan
 
 from tests.unit.config.samples import compile_base, compile_data, sections, told
