@@ -21,7 +21,7 @@ from gpufleet.stackfile.source import Source, from_engine, known_sections, read_
 from gpufleet.stackfile.validate import validate
 
 #: Further rules of a command. They get None where the stack file is not understood completely.
-MoreRules = Callable[[Stack | None], list[Finding]]
+MoreRules = Callable[[Fleet | None], list[Finding]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def compile_source(name: str, source: Source, read: list[Finding], also: MoreRul
     if fleet is not None:
         rules += [loaded.place(d) for d in check(fleet)]
     if also is not None:
-        rules += [loaded.place(d) for d in also(loaded.stack if loaded.complete else None)]
+        rules += [loaded.place(d) for d in also(fleet if loaded.complete else None)]
     acknowledged = loaded.stack.acknowledge if loaded.stack else {}
     found = acknowledge(_in_order(without_consequences(loaded.found, rules, source.data)), acknowledged)
     if errors(found) or fleet is None or not loaded.complete:

@@ -94,7 +94,7 @@ class InventoryModule(BaseInventoryPlugin):
         if (stack is None) == (file is None):
             raise AnsibleParserError(f"{path}: give stack or file")
         if file is not None:
-            return (folder / file).resolve()
+            return (folder / str(file)).resolve()
         project = _product("gpufleet.stackfile.project").project(folder)
         try:
             return Path(project.find(stack))

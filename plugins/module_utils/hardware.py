@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
 NVIDIA = "10de"
 # PCI base classes: 0x03 display controller, 0x0680 other bridge (what an NVSwitch up to the third generation is).
@@ -34,7 +35,7 @@ MODULES_OF_INTEREST = frozenset(
 )
 
 
-def read_text(path, limit=65536):
+def read_text(path: str, limit: int = 65536) -> str | None:
     """The text of a file, at most `limit` characters, or None when it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as handle:
@@ -43,17 +44,17 @@ def read_text(path, limit=65536):
         return None
 
 
-def _word(path):
+def _word(path: str) -> str:
     return (read_text(path, 4096) or "").strip()
 
 
-def pci_devices(sys_root):
+def pci_devices(sys_root: str) -> dict[str, Any]:
     """NVIDIA's GPUs and NVSwitches on the PCI bus.
 
     Returns {"gpus": [...], "nvswitches": [...]}, each device as {"slot", "device", "subsystem", "class",
     "driver"}; ids and class are hexadecimal without 0x, driver is the bound kernel driver or None.
     """
-    found = {"gpus": [], "nvswitches": []}
+    found: dict[str, Any] = {"gpus": [], "nvswitches": []}
     base = os.path.join(sys_root, "bus/pci/devices")
     try:
         slots = sorted(os.listdir(base))
@@ -79,10 +80,10 @@ def pci_devices(sys_root):
     return found
 
 
-def switch_management_ports(sys_root):
+def switch_management_ports(sys_root: str) -> list[str]:
     """InfiniBand devices whose vital product data names SW_MNG: ports that manage a fourth-generation NVSwitch."""
     base = os.path.join(sys_root, "class/infiniband")
-    ports = []
+    ports: list[str] = []
     try:
         names = sorted(os.listdir(base))
     except OSError:
@@ -97,7 +98,7 @@ def switch_management_ports(sys_root):
     return ports
 
 
-def loaded_modules(proc_root):
+def loaded_modules(proc_root: str) -> dict[str, int | None]:
     """Name -> reference count (None where the kernel does not tell) of the loaded modules of interest."""
     modules = {}
     for line in (read_text(os.path.join(proc_root, "modules"), 1 << 20) or "").splitlines():
@@ -107,16 +108,16 @@ def loaded_modules(proc_root):
     return modules
 
 
-def loaded_driver(proc_root):
+def loaded_driver(proc_root: str) -> dict[str, str] | None:
     """{"version", "flavour"} of the NVIDIA driver that the kernel runs, or None. Flavour is open or proprietary."""
-    text = read_text(os.path.join(proc_root, "driver/nvidia/version"))
-    match = re.search(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)", text or "")
+    text = read_text(os.path.join(proc_root, "driver/nvidia/version")) or ""
+    match = re.search(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)", text)
     if match is None:
         return None
     return {"version": match.group(1), "flavour": "open" if "Open Kernel Module" in text else "proprietary"}
 
 
-def secure_boot(sys_root):
+def secure_boot(sys_root: str) -> bool | None:
     """True or False as the firmware says; None where there is no such variable (legacy boot, container)."""
     try:
         with open(os.path.join(sys_root, _SECURE_BOOT), "rb") as handle:
@@ -125,7 +126,7 @@ def secure_boot(sys_root):
         return None
 
 
-def kernel(proc_root):
+def kernel(proc_root: str) -> dict[str, Any]:
     """{"release", "cmdline", "compiler"}: compiler is the major version of the gcc that built the kernel, or None."""
     version = read_text(os.path.join(proc_root, "version")) or ""
     # "gcc-12 (Debian 12.2.0-14) 12.2.0, GNU ld ..." and "gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3), GNU ld ..."
@@ -138,12 +139,12 @@ def kernel(proc_root):
     }
 
 
-def device_holders(proc="/proc", limit=200):
+def device_holders(proc: str = "/proc", limit: int = 200) -> list[dict[str, Any]]:
     """Processes that have a GPU's device file open: [{"pid", "name"}], sorted by id, at most `limit`.
 
     /dev/nvidia0 and on and /dev/nvidia-uvm count; /dev/nvidiactl alone does not: monitoring opens it without a GPU.
     """
-    holders = []
+    holders: list[dict[str, Any]] = []
     pattern = re.compile(r"/dev/nvidia(\d+|-uvm)$")
     try:
         ids = sorted(int(name) for name in os.listdir(proc) if name.isdigit())

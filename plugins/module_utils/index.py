@@ -5,44 +5,29 @@ The arithmetic here is pure; the module `resolve` fetches the texts.
 
 from __future__ import annotations
 
+import functools
 import re
 import xml.etree.ElementTree as ElementTree
+from typing import Any, Callable
 
-# Packages of the vendor's repositories that the roles may ask for.
-_OF_INTEREST = re.compile(
-    r"^(?:nvidia|libnvidia|cuda-drivers|libnvsdm|nvlsm|libxnvctrl|xserver-xorg-video-nvidia|kmod-nvidia|firmware-nvidia"
-    r"|infiniband-diags|libcuda1|libcudadebugger1|libnvcuvid1|libnvoptix1|lib(?:egl|gl|gles|glx)\w*-nvidia)"
-)
 _RPM = "{http://linux.duke.edu/metadata/common}"
 
 
-def of_interest(name):
-    """Whether the roles may ask for a package of this name."""
-    return _OF_INTEREST.match(name) is not None
-
-
-def upstream(version):
+def upstream(version: str) -> str:
     """580.95.05 of 580.95.05-0ubuntu1 and of 3:580.95.05-1.el9."""
     return re.split(r"[-~+]", version.rpartition(":")[2], maxsplit=1)[0]
 
 
-def newest(versions):
-    """The highest of package versions, numbers compared as numbers."""
-    return max(
-        versions, key=lambda v: [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in re.findall(r"\d+|[^\d.]+", v)]
-    )
-
-
-def parse_packages(text, wanted=None):
+def parse_packages(text: str, wanted: Callable[[str], bool]) -> dict[str, Any]:
     """Stanzas of a Debian index -> name -> version -> names of what it depends on or recommends,
     alternatives as tuples.
 
-    `wanted` is an extra set of names beside the vendor's.
+    `wanted(name)` says which packages to read.
     """
-    found = {}
+    found: dict[str, Any] = {}
     for stanza in re.split(r"\n\s*\n", text):
         match = re.search(r"^Package: (\S+)$", stanza, re.M)
-        if match is None or not (_OF_INTEREST.match(match.group(1)) or match.group(1) in (wanted or ())):
+        if match is None or not wanted(match.group(1)):
             continue
         version = re.search(r"^Version: (\S+)$", stanza, re.M)
         if version is None:
@@ -56,15 +41,15 @@ def parse_packages(text, wanted=None):
     return found
 
 
-def parse_primary(data):
+def parse_primary(data: Any, wanted: Callable[[str], bool]) -> dict[str, Any]:
     """primary.xml of an rpm repository -> name -> "epoch:version-release" -> []; rpm's own dependencies are exact."""
-    found = {}
+    found: dict[str, Any] = {}
     for _event, element in ElementTree.iterparse(data):
         if element.tag != _RPM + "package":
             continue
         name = element.findtext(_RPM + "name", "")
         version = element.find(_RPM + "version")
-        if version is not None and _OF_INTEREST.match(name):
+        if version is not None and wanted(name):
             epoch = version.get("epoch", "0")
             full = "{}-{}".format(version.get("ver"), version.get("rel"))
             found.setdefault(name, {})[full if epoch == "0" else f"{epoch}:{full}"] = []
@@ -72,14 +57,14 @@ def parse_primary(data):
     return found
 
 
-def pick(index, name, version):
+def pick(index: dict[str, Any], name: str, version: str | None, compare: Callable[[str, str], int]) -> str | None:
     """The newest package version of `name` whose upstream version is `version` (any when None), or None."""
     versions = [v for v in index.get(name, {}) if version is None or v == version or upstream(v) == version]
-    return newest(versions) if versions else None
+    return max(versions, key=functools.cmp_to_key(compare)) if versions else None
 
 
-def closure(index, want):
-    """The exact set for a list of {"name", "version", "optional", "part"}.
+def closure(index: dict[str, Any], want: list[dict[str, Any]], compare: Callable[[str, str], int]) -> dict[str, Any]:
+    """The exact set for a list of {"name", "version", "optional", "part"}; `compare` orders package versions.
 
     Packages that a wanted one depends on or recommends, and that exist in the index at the same upstream version, join
     the set: a meta package depends on its siblings with >=, so pinning it alone would install newer ones.
@@ -90,7 +75,7 @@ def closure(index, want):
     missing = []
     queue = []
     for item in want:
-        version = pick(index, item["name"], item.get("version"))
+        version = pick(index, item["name"], item.get("version"), compare)
         if version is not None:
             queue.append((item["name"], version, item.get("version"), item.get("part", "")))
         elif not item.get("optional"):
@@ -106,7 +91,7 @@ def closure(index, want):
             if any(other in chosen for other in group):
                 continue
             for other in group:
-                match = pick(index, other, bound)
+                match = pick(index, other, bound, compare)
                 if match is not None:
                     queue.append((other, match, bound, part))
                     break

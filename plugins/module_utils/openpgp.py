@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from typing import Any, Iterator
 
 _PUBLIC_KEY = 6
 _SIGNATURE = 2
@@ -15,13 +16,13 @@ _SHA1 = 2
 _SELF_SIGNATURES = (0x10, 0x11, 0x12, 0x13, 0x1F)
 
 
-def keys(data):
+def keys(data: bytes) -> list[dict[str, Any]]:
     """Primary keys of a keyring, armoured or binary: [{"fingerprint", "sha1_only"}].
 
     sha1_only is True when every self-signature of the key uses SHA-1: such a key is refused by policies that have
     retired SHA-1. Data that is no keyring gives an empty list.
     """
-    found = []
+    found: list[dict[str, Any]] = []
     try:
         for tag, body in _packets(_binary(data)):
             if tag == _PUBLIC_KEY and body[:1] == b"\x04":
@@ -38,7 +39,7 @@ def keys(data):
     ]
 
 
-def _binary(data):
+def _binary(data: bytes) -> bytes:
     """The packets of all armoured blocks in the data, or the data itself."""
     if b"-----BEGIN PGP" not in data:
         return data
@@ -49,7 +50,7 @@ def _binary(data):
     return result
 
 
-def _packets(data):
+def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
     """(tag, body) of each packet. Partial lengths do not occur in keyrings and end the reading."""
     at = 0
     while at < len(data):
@@ -76,7 +77,7 @@ def _packets(data):
         at += size
 
 
-def _issuer(body):
+def _issuer(body: bytes) -> str | None:
     """Long key id of who signed (subpacket 16), upper case, or None."""
     at = 4
     for _ in range(2):  # hashed, then unhashed subpackets

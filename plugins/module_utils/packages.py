@@ -9,38 +9,31 @@ import glob
 import os
 import re
 import struct
+from typing import Any, Callable, Iterable, Iterator
 
 from .hardware import read_text
 
-# Packages that the roles have something to say about.
-_INTERESTING = re.compile(
-    r"^(?:lib)?(?:nvidia|nvsdm|nvlsm|cuda-|cudart|xserver-xorg-video-nvidia|xnvctrl|nscq)"
-    r"|^(?:libcuda1|libcudadebugger1|libnvcuvid1|libnvoptix1|lib(?:egl|gl|gles|glx)\w*-nvidia)"
-    r"|^(?:kmod-nvidia|akmod-nvidia|dnf-plugin-nvidia|firmware-nvidia|bumblebee-nvidia)"
-    r"|^(?:linux-(?:headers|image|modules-nvidia)|kernel(?:-64k|-uek)?(?:-core|-devel|-devel-matched|-headers)?$)"
-    r"|^(?:dkms|gcc|make|containerd|containerd\.io|docker-ce|docker\.io|moby-engine|cri-o|enroot|infiniband-diags"
-    r"|python3-dnf-plugin-versionlock|unattended-upgrades|needrestart|epel-release|datacenter-gpu-manager.*)$"
-)
 # name-epoch:version-release.architecture
 LOCK = re.compile(r"([^#!\s].*?)-(\d+:\S+)$")
 APT_MANAGER = "apt"
 DNF_MANAGER = "dnf"
 
 
-def interesting(name):
-    """Whether a package of this name belongs in the report of the probe."""
-    return _INTERESTING.search(name) is not None
+def named(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a name fits one of the shell patterns, as a function."""
+    match = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns) or "(?!)").match
+    return lambda name: match(name) is not None
 
 
-def manager(which):
+def manager(which: Callable[[str], str | None]) -> str | None:
     """ "apt", "dnf" or None; `which(name)` answers with a path or None."""
     if which("apt-get"):
         return APT_MANAGER
     return DNF_MANAGER if which("dnf") else None
 
 
-def dpkg_packages(status):
-    """Installed packages of interest from the text of dpkg's status file.
+def dpkg_packages(status: str, interesting: Callable[[str], bool]) -> dict[str, Any]:
+    """Installed packages from the text of dpkg's status file, those that are `interesting(name)`.
 
     Returns name -> {"version", "hold", "state"}; state is "installed" or the unfinished state that dpkg names. Packages
     whose configuration alone is left are not installed.
@@ -56,20 +49,20 @@ def dpkg_packages(status):
     return found
 
 
-def dpkg_unfinished(status):
+def dpkg_unfinished(status: str) -> list[str]:
     """Names of packages that an interrupted run left unpacked or half configured."""
     return re.findall(
         r"^Package: (\S+)\nStatus: \S+ \S+ (?:unpacked|half-configured|half-installed|triggers-pending)$", status, re.M
     )
 
 
-def rpm_packages(listing, locks):
-    """Installed packages of interest from `rpm -qa --qf '%{NAME}\\t%{EPOCH}\\t%{VERSION}-%{RELEASE}\\n'`.
+def rpm_packages(listing: str, locks: str, interesting: Callable[[str], bool]) -> dict[str, Any]:
+    """Installed packages that are `interesting(name)`, from `rpm -qa` with name, epoch, version-release between tabs.
 
     `locks` is the text of versionlock.list. `hold`: the installed version is locked; `lock`: some version is, which
     keeps every other one away.
     """
-    locked = {}
+    locked: dict[str, set[str]] = {}
     for line in locks.splitlines():
         match = LOCK.match(line.strip())
         if match:
@@ -86,9 +79,9 @@ def rpm_packages(listing, locks):
     return found
 
 
-def apt_sources(etc="/etc/apt"):
+def apt_sources(etc: str = "/etc/apt") -> list[dict[str, Any]]:
     """Every package source of apt: [{"file", "uri", "suite", "components", "signed_by", "enabled"}]."""
-    sources = []
+    sources: list[dict[str, Any]] = []
     for path in sorted([os.path.join(etc, "sources.list"), *glob.glob(os.path.join(etc, "sources.list.d", "*"))]):
         text = read_text(path, 1 << 20)
         if text is None:
@@ -100,9 +93,9 @@ def apt_sources(etc="/etc/apt"):
     return sources
 
 
-def _deb822(path, text):
+def _deb822(path: str, text: str) -> Iterator[dict[str, Any]]:
     for stanza in re.split(r"\n\s*\n", text):
-        fields = {}
+        fields: dict[str, str] = {}
         key = ""
         for line in stanza.splitlines():
             if line.startswith("#") or not line.strip():
@@ -128,7 +121,7 @@ def _deb822(path, text):
                 }
 
 
-def _one_line(path, text):
+def _one_line(path: str, text: str) -> Iterator[dict[str, Any]]:
     for line in text.splitlines():
         match = re.match(r"deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s*(.*)$", line.strip())
         if match:
@@ -143,7 +136,7 @@ def _one_line(path, text):
             }
 
 
-def yum_sources(folder="/etc/yum.repos.d"):
+def yum_sources(folder: str = "/etc/yum.repos.d") -> list[dict[str, Any]]:
     """Every repository of dnf: [{"file", "id", "uri", "enabled"}]; mirror lists count as addresses too."""
     sources = []
     for path in sorted(glob.glob(os.path.join(folder, "*.repo"))):
@@ -160,7 +153,7 @@ def yum_sources(folder="/etc/yum.repos.d"):
     return sources
 
 
-def lock_holder(path):
+def lock_holder(path: str) -> int:
     """The process id that holds a POSIX lock on the file, 0 when it is free or does not exist."""
     try:
         with open(path, "rb") as handle:
@@ -171,7 +164,7 @@ def lock_holder(path):
     return answer[4] if answer[0] != fcntl.F_UNLCK else 0
 
 
-def unattended_blacklist(folder="/etc/apt/apt.conf.d"):
+def unattended_blacklist(folder: str = "/etc/apt/apt.conf.d") -> list[str]:
     """Patterns of Unattended-Upgrade::Package-Blacklist over all of apt's configuration."""
     patterns = []
     for path in sorted(glob.glob(os.path.join(folder, "*"))):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-
-from .hardware import read_text
+from typing import Any, Callable, Iterable
 
 SOCKETS = (
     "/run/containerd/containerd.sock",
@@ -26,12 +25,12 @@ UNIT_PROPERTIES = (
 )
 
 
-def sockets(exists):
+def sockets(exists: Callable[[str], bool]) -> list[str]:
     """Which of the known runtime sockets exist."""
     return [path for path in SOCKETS if exists(path)]
 
 
-def units(text, now_monotonic=None, now=None):
+def units(text: str, now_monotonic: float | None = None, now: float | None = None) -> dict[str, Any]:
     """`systemctl show -p ...` of several units -> name -> {"load", "active", "enabled", "result", "reload", "since",
     "start_limit_us"}.
 
@@ -61,7 +60,7 @@ def units(text, now_monotonic=None, now=None):
     return found
 
 
-def boot_cycles(text):
+def boot_cycles(text: str | None) -> list[dict[str, Any]]:
     """What `systemd-analyze verify` prints -> [{"units": [...], "lost": "the job that systemd gives up" or None}].
 
     systemd names the units of a cycle line by line, then the job that it deletes to break it.
@@ -80,13 +79,13 @@ def boot_cycles(text):
     return found
 
 
-def containerd_version(text):
+def containerd_version(text: str | None) -> str | None:
     """Version from `containerd --version`, such as 2.1.4, or None."""
     match = re.search(r"\bv?(\d+\.\d+\.\d+)", text or "")
     return match.group(1) if match else None
 
 
-def file_record(path, with_text=True, limit=262144):
+def file_record(path: str, with_text: bool = True, limit: int = 262144) -> dict[str, Any] | None:
     """{"sha256", "mode", "mtime", "text"} of a file, or None when there is none. text is None for binary files."""
     import hashlib
 
@@ -110,7 +109,7 @@ def file_record(path, with_text=True, limit=262144):
     }
 
 
-def os_release(text):
+def os_release(text: str | None) -> dict[str, str]:
     """The fields of an os-release file, lower-case keys."""
     fields = {}
     for line in (text or "").splitlines():
@@ -124,13 +123,13 @@ def os_release(text):
 _LOADING = re.compile(r"NVRM: loading NVIDIA UNIX")
 
 
-def kernel_log_hits(text, patterns, limit=50):
+def kernel_log_hits(text: str | None, patterns: Iterable[tuple[str, str]], limit: int = 50) -> list[dict[str, Any]]:
     """Lines of a kernel log that match one of the patterns, the newest `limit`, each with its pattern's id.
 
     What the driver said before it was loaded last is history: the GPUs have been initialised anew since.
     """
     compiled = [(name, re.compile(pattern)) for name, pattern in patterns]
-    hits = []
+    hits: list[dict[str, Any]] = []
     for line in (text or "").splitlines():
         if _LOADING.search(line):
             hits = [hit for hit in hits if "NVRM:" not in hit["line"]]
@@ -139,8 +138,3 @@ def kernel_log_hits(text, patterns, limit=50):
                 hits.append({"id": name, "line": line.strip()[:300]})
                 break
     return hits[-limit:]
-
-
-def text_or_none(path):
-    """read_text with a limit that fits configuration files."""
-    return read_text(path, 262144)

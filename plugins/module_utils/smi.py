@@ -6,11 +6,12 @@ Format seen on driver 580.159.04 with an H200. Lines are `key : value`, blocks a
 from __future__ import annotations
 
 import re
+from typing import Any, Iterator
 
 _LINE = re.compile(r"^( *)(\S.*?)(?:\s+: (.*))?$")
 
 
-def parse(text):
+def parse(text: str) -> dict[str, Any] | None:
     """The report as {"driver_version", "gpus": [...]}, or None when the text holds no driver version.
 
     Each GPU: bus_id, name, uuid, persistence (bool), mig_current, mig_pending, ecc_current, ecc_pending (text),
@@ -19,7 +20,7 @@ def parse(text):
     mig_devices (int).
     """
     top = {}
-    gpus = []
+    gpus: list[tuple[str, dict[tuple[str, ...], str]]] = []
     for path, value in _paths(text):
         if path[0].startswith("GPU "):
             if not gpus or gpus[-1][0] != path[0]:
@@ -32,9 +33,9 @@ def parse(text):
     return {"driver_version": top["Driver Version"], "gpus": [_gpu(name[4:], rows) for name, rows in gpus]}
 
 
-def _paths(text):
+def _paths(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
     """(path, value) for every line, the path being the names of the blocks around it and its own."""
-    stack = []
+    stack: list[str] = []
     for line in text.splitlines():
         match = _LINE.match(line)
         if match is None or line.startswith("="):
@@ -45,12 +46,12 @@ def _paths(text):
         yield tuple(stack), (match.group(3) or "").strip()
 
 
-def _gpu(bus_id, rows):
-    def get(*path):
+def _gpu(bus_id: str, rows: dict[tuple[str, ...], str]) -> dict[str, Any]:
+    def get(*path: str) -> str | None:
         value = rows.get(path)
         return None if value in (None, "", "N/A", "[N/A]") else value
 
-    def number(*path):
+    def number(*path: str) -> float | None:
         match = re.match(r"-?\d+(?:\.\d+)?", get(*path) or "")
         return float(match.group(0)) if match else None
 

@@ -43,7 +43,7 @@ import tempfile
 from ansible.module_utils.basic import AnsibleModule
 
 
-def current(path):
+def current(path: str) -> tuple[str, str | None]:
     """Content and mode of a file, or ("", None)."""
     try:
         with open(path, encoding="utf-8", errors="replace") as handle:
@@ -52,7 +52,7 @@ def current(path):
         return "", None
 
 
-def write(path, content, mode):
+def write(path: str, content: str, mode: str) -> None:
     """Replace a file at once."""
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o755, exist_ok=True)
@@ -69,7 +69,7 @@ def write(path, content, mode):
         raise
 
 
-def main():
+def main() -> None:
     """Run as a module."""
     module = AnsibleModule(
         argument_spec=dict(

@@ -39,6 +39,7 @@ packages:
 """
 
 import os
+from typing import Any, Iterable
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpufleet.hosts.plugins.module_utils import packages
@@ -46,13 +47,13 @@ from ansible_collections.gpufleet.hosts.plugins.module_utils import packages
 LOCKS = "/etc/dnf/plugins/versionlock.list"
 
 
-def apt_held(module):
+def apt_held(module: Any) -> set[str]:
     """Names that dpkg holds."""
     _rc, text, _err = module.run_command(["dpkg", "--get-selections"], check_rc=True)
     return {line.split()[0].partition(":")[0] for line in text.splitlines() if line.split()[1:] == ["hold"]}
 
 
-def dnf_locks():
+def dnf_locks() -> list[str]:
     """Lines of the lock file."""
     try:
         with open(LOCKS, encoding="utf-8") as handle:
@@ -61,20 +62,20 @@ def dnf_locks():
         return []
 
 
-def locked_name(line):
+def locked_name(line: str) -> str:
     """Name that a line locks, "" for comments and patterns: name-epoch:version-release.arch."""
     match = packages.LOCK.match(line.strip())
     return match.group(1) if match else ""
 
 
-def dnf_lines(module, names):
+def dnf_lines(module: Any, names: Iterable[str]) -> dict[str, str]:
     """Name -> the line that locks its installed version; none for a package that is not installed."""
     query = ["rpm", "-q", "--qf", "%{NAME}\t%{NAME}-%|EPOCH?{%{EPOCH}}:{0}|:%{VERSION}-%{RELEASE}.*\n", *sorted(names)]
     _rc, text, _err = module.run_command(query)
     return dict(line.split("\t") for line in text.splitlines() if "\t" in line)
 
 
-def dnf_change(module, hold, release):
+def dnf_change(module: Any, hold: list[str], release: list[str]) -> None:
     """Write the lock file: entries of `release` and old entries of `hold` go, the installed versions of `hold` come."""
     lines = [line for line in dnf_locks() if locked_name(line) not in set(hold) | set(release)]
     if hold:
@@ -88,7 +89,7 @@ def dnf_change(module, hold, release):
         handle.write("\n".join(lines) + "\n")
 
 
-def main():
+def main() -> None:
     """Run as a module."""
     module = AnsibleModule(
         argument_spec=dict(

@@ -46,14 +46,14 @@ from ansible.module_utils.basic import AnsibleModule
 PATTERNS = ("/boot/initrd.img-*", "/boot/initramfs-*.img")
 
 
-def stale(files):
+def stale(files: list[str]) -> list[str]:
     """Images older than one of the files."""
     times = [os.stat(path).st_mtime for path in files if os.path.exists(path)]
     limit = max(times, default=0)
     return sorted(path for pattern in PATTERNS for path in glob.glob(pattern) if os.stat(path).st_mtime < limit)
 
 
-def main():
+def main() -> None:
     """Run as a module."""
     module = AnsibleModule(
         argument_spec=dict(

@@ -41,7 +41,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpufleet.hosts.plugins.module_utils import hardware
 
 
-def main():
+def main() -> None:
     """Run as a module."""
     module = AnsibleModule(
         argument_spec=dict(

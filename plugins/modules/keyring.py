@@ -44,7 +44,7 @@ from ansible.module_utils.urls import open_url
 from ansible_collections.gpufleet.hosts.plugins.module_utils import openpgp
 
 
-def crc24(data):
+def crc24(data: bytes) -> int:
     """Checksum of an armoured block (RFC 4880, section 6.1)."""
     value = 0xB704CE
     for byte in data:
@@ -54,7 +54,7 @@ def crc24(data):
     return value & 0xFFFFFF
 
 
-def armoured(data):
+def armoured(data: bytes) -> bytes:
     """The key as text: apt takes a file called .asc in this form only."""
     if b"-----BEGIN PGP" in data:
         return data
@@ -65,7 +65,7 @@ def armoured(data):
     return "\n".join(text).encode()
 
 
-def main():
+def main() -> None:
     """Run as a module."""
     module = AnsibleModule(
         argument_spec=dict(
@@ -104,8 +104,8 @@ def main():
     changed = before != data or (os.stat(params["path"]).st_mode & 0o7777) != 0o644
     if changed and not module.check_mode:
         os.makedirs(os.path.dirname(params["path"]), mode=0o755, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(params["path"]), prefix=".gpufleet-")
-        with os.fdopen(handle, "wb") as stream:
+        number, temporary = tempfile.mkstemp(dir=os.path.dirname(params["path"]), prefix=".gpufleet-")
+        with os.fdopen(number, "wb") as stream:
             stream.write(data)
         os.chmod(temporary, 0o644)
         os.replace(temporary, params["path"])

@@ -36,6 +36,31 @@ options:
     description: Seconds to wait until no GPU reports its fabric as coming up.
     type: int
     default: 0
+  files:
+    description: Files to report with their text, beside those of the package sources.
+    type: list
+    elements: path
+    default: []
+  keyrings:
+    description: Keyring files to read, beside those that apt trusts.
+    type: list
+    elements: path
+    default: []
+  units:
+    description: systemd units to report.
+    type: list
+    elements: str
+    default: []
+  kubelets:
+    description: Files of which any makes the host a node of a cluster.
+    type: list
+    elements: path
+    default: []
+  packages:
+    description: Shell patterns of the names of installed packages to report.
+    type: list
+    elements: str
+    default: []
   thorough:
     description: Also what takes longer, the runtimes that the CRI knows and the order of the units at boot.
     type: bool
@@ -59,28 +84,32 @@ import os
 import platform
 import subprocess
 import time
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpufleet.hosts.plugins.module_utils import hardware, openpgp, packages, paths, runtime, smi
+from ansible_collections.gpufleet.hosts.plugins.module_utils import hardware, openpgp, packages, runtime, smi
 
+CONTAINERD_CONFIG = "/etc/containerd/config.toml"
 COMMAND_LIMIT = 60  # seconds; nvidia-smi can hang on a GPU that fell off the bus
 
 
 class Probe:
     """One reading of one host."""
 
-    def __init__(self, module):
+    def __init__(self, module: Any) -> None:
         self.module = module
         self.params = module.params
-        self.programs = {}
-        self.status = None
+        self.programs: dict[str, Any] = {}
+        self.status: str | None = None
+        self.interesting = packages.named(self.params["packages"])
 
-    def which(self, name):
+    def which(self, name: str) -> str | None:
         if name not in self.programs:
             self.programs[name] = self.module.get_bin_path(name)
-        return self.programs[name]
+        found: str | None = self.programs[name]
+        return found
 
-    def command(self, *argv, errors=False):
+    def command(self, *argv: str, errors: bool = False) -> tuple[int, str]:
         """(exit status, output, the standard one or of errors); 127 when the program is missing, 124 when it hangs."""
         path = self.which(argv[0])
         if path is None:
@@ -94,14 +123,15 @@ class Probe:
             return 124, ""
         return done.returncode, (done.stderr if errors else done.stdout).decode("utf-8", "replace")
 
-    def result(self):
+    def result(self) -> dict[str, Any]:
         manager = packages.manager(self.which)
         devices = hardware.pci_devices(self.params["sysfs_root"])
         kernel = hardware.kernel(self.params["proc_root"])
         driver = hardware.loaded_driver(self.params["proc_root"])
         sources = packages.apt_sources() if manager == "apt" else packages.yum_sources()
         # With the text of the sources, one that made way can be put back.
-        files = [*paths.ALL, *sorted({source["file"] for source in sources} - set(paths.ALL))]
+        named = self.params["files"]
+        files = [*named, *sorted({source["file"] for source in sources} - set(named))]
         return {
             "schema": 1,
             "system": self.system(manager),
@@ -128,7 +158,7 @@ class Probe:
             "time_slice": self.time_slice() if driver and self.params["time_slice"] else [],
         }
 
-    def system(self, manager):
+    def system(self, manager: str | None) -> dict[str, Any]:
         release = runtime.os_release(hardware.read_text("/etc/os-release"))
         status, exists = self.dpkg_status() if manager == "apt" else "", os.path.exists
         return {
@@ -141,23 +171,24 @@ class Probe:
             "cloud_init_running": exists("/run/cloud-init/enabled") and not exists("/run/cloud-init/result.json"),
             "unfinished": packages.dpkg_unfinished(status), "free_mib": self.free_space(),
             "unattended_blacklist": packages.unattended_blacklist() if manager == "apt" else [],
-            "in_cluster": any(exists(path) for path in paths.KUBELETS),
+            "in_cluster": any(exists(path) for path in self.params["kubelets"]),
         }  # fmt: skip
 
-    def dpkg_status(self):
+    def dpkg_status(self) -> str:
         if self.status is None:
             self.status = hardware.read_text("/var/lib/dpkg/status", 1 << 26) or ""
         return self.status
 
-    def packages(self, manager):
+    def packages(self, manager: str | None) -> dict[str, Any]:
         if manager == "apt":
-            return packages.dpkg_packages(self.dpkg_status())
+            return packages.dpkg_packages(self.dpkg_status(), self.interesting)
         if manager == "dnf":
             _rc, listing = self.command("rpm", "-qa", "--qf", "%{NAME}\t%{EPOCH}\t%{VERSION}-%{RELEASE}\n")
-            return packages.rpm_packages(listing, hardware.read_text("/etc/dnf/plugins/versionlock.list") or "")
+            locks = hardware.read_text("/etc/dnf/plugins/versionlock.list") or ""
+            return packages.rpm_packages(listing, locks, self.interesting)
         return {}
 
-    def free_space(self):
+    def free_space(self) -> dict[str, int]:
         free = {}
         for path in ("/", "/boot", "/usr", "/var", "/lib/modules"):
             try:
@@ -167,7 +198,7 @@ class Probe:
             free[path] = space.f_bavail * space.f_frsize // (1 << 20)
         return free
 
-    def kernel(self, release):
+    def kernel(self, release: str) -> dict[str, Any]:
         modules = hardware.loaded_modules(self.params["proc_root"])
         boot = hardware.secure_boot(self.params["sysfs_root"])
         if boot is None:
@@ -190,7 +221,7 @@ class Probe:
             "initramfs_tool": self.which("update-initramfs") is not None or self.which("dracut") is not None,
         }  # fmt: skip
 
-    def initramfs(self, release):
+    def initramfs(self, release: str) -> dict[str, Any] | None:
         """Path and time of the running kernel's initramfs, or None."""
         for path in ("/boot/initrd.img-" + release, f"/boot/initramfs-{release}.img"):
             record = runtime.file_record(path, with_text=False, limit=0)
@@ -198,7 +229,7 @@ class Probe:
                 return {"path": path, "mtime": record["mtime"]}
         return None
 
-    def kernel_log(self):
+    def kernel_log(self) -> list[dict[str, Any]]:
         patterns = [(row["id"], row["pattern"]) for row in self.params["kernel_log_patterns"]]
         if not patterns:
             return []
@@ -208,17 +239,17 @@ class Probe:
             _rc, text = self.command("dmesg")
         return runtime.kernel_log_hits(text, patterns)
 
-    def names(self, folder):
+    def names(self, folder: str) -> list[str]:
         try:
             return sorted(os.listdir(os.path.join(self.params["proc_root"], folder)))
         except OSError:
             return []
 
-    def device_files(self):
+    def device_files(self) -> list[str]:
         found = glob.glob(os.path.join(self.params["dev_root"], "nvidia*"))
         return sorted(os.path.basename(path) for path in found)
 
-    def runfile(self, manager):
+    def runfile(self, manager: str | None) -> bool:
         """True when a driver was put here by NVIDIA's installer, not by a package."""
         if not os.path.exists("/usr/bin/nvidia-uninstall"):
             return False
@@ -226,7 +257,7 @@ class Probe:
         status, _text = self.command(*query, "/usr/bin/nvidia-smi")
         return status != 0
 
-    def library(self):
+    def library(self) -> str | None:
         """Version of the NVML library that programs find, from the file that its link names; None without one."""
         for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"):
             target = os.path.realpath(os.path.join(folder, "libnvidia-ml.so.1"))
@@ -234,7 +265,7 @@ class Probe:
                 return target.rpartition(".so.")[2]
         return None
 
-    def smi(self):
+    def smi(self) -> dict[str, Any]:
         deadline = time.monotonic() + self.params["wait_fabric"]
         while True:
             status, text = self.command("nvidia-smi", "-q")
@@ -244,14 +275,14 @@ class Probe:
                 return report
             time.sleep(2)
 
-    def keyrings(self):
+    def keyrings(self) -> dict[str, Any]:
         """Keyring files that apt or dnf may trust, with the keys in them."""
         found = {}
         for pattern in (
             "/etc/apt/trusted.gpg",
             "/etc/apt/trusted.gpg.d/*",
             "/usr/share/keyrings/*cuda*",
-            *paths.KEYRINGS,
+            *self.params["keyrings"],
         ):
             for path in glob.glob(pattern):
                 try:
@@ -263,19 +294,19 @@ class Probe:
                     found[path] = keys
         return found
 
-    def units(self):
-        _rc, text = self.command("systemctl", "show", "-p", ",".join(runtime.UNIT_PROPERTIES), *paths.UNITS)
+    def units(self) -> dict[str, Any]:
+        _rc, text = self.command("systemctl", "show", "-p", ",".join(runtime.UNIT_PROPERTIES), *self.params["units"])
         return runtime.units(text)
 
-    def boot_cycles(self):
+    def boot_cycles(self) -> list[dict[str, Any]]:
         """Cycles in the order of units at boot; one of the units does not start then."""
         _rc, text = self.command("systemd-analyze", "verify", "--man=no", "default.target", errors=True)
         return runtime.boot_cycles(text)
 
-    def runtime(self):
+    def runtime(self) -> dict[str, Any]:
         _rc, version = self.command("containerd", "--version")
         status, dump = self.command("containerd", "config", "dump")
-        result = {
+        result: dict[str, Any] = {
             "sockets": runtime.sockets(os.path.exists),
             "containerd": runtime.containerd_version(version),
             "containerd_dump": dump if status == 0 else None,
@@ -290,7 +321,7 @@ class Probe:
             "cdi_specs": [p for p in glob.glob("/etc/cdi/*") + glob.glob("/var/run/cdi/*") if self.is_gpu_spec(p)],
             "cri_runtimes": None,
         }
-        config = runtime.file_record(paths.CONTAINERD_CONFIG)
+        config = runtime.file_record(CONTAINERD_CONFIG)
         if version and (config is None or not (config["text"] or "").strip()):
             result["containerd_default"] = self.command("containerd", "config", "default")[1]
         spoken = [path for path in result["sockets"] if path.endswith("/containerd.sock")]
@@ -299,14 +330,14 @@ class Probe:
             result["cri_runtimes"] = text if status == 0 else None
         return result
 
-    def is_gpu_spec(self, path):
+    def is_gpu_spec(self, path: str) -> bool:
         return "nvidia.com/gpu" in (hardware.read_text(path, 4096) or "")
 
-    def stat(self, path):
+    def stat(self, path: str) -> dict[str, Any] | None:
         record = runtime.file_record(path, with_text=False, limit=0)
         return {"mtime": record["mtime"]} if record else None
 
-    def mig(self):
+    def mig(self) -> dict[str, Any]:
         """Whether the GPUs have the wanted layout, as nvidia-mig-parted sees it."""
         layout, config = self.params["mig_layout"], self.params["mig_config"]
         if not layout or not os.path.exists(config) or not self.which("nvidia-mig-parted"):
@@ -314,13 +345,13 @@ class Probe:
         status, _text = self.command("nvidia-mig-parted", "assert", "-f", config, "-c", layout)
         return {"layout": layout, "matches": status == 0}
 
-    def time_slice(self):
+    def time_slice(self) -> list[str]:
         status, text = self.command("nvidia-smi", "compute-policy", "--list")
         rows = [line.strip("| \n").split() for line in text.splitlines() if "Timeslice" in line]
         return [row[-1].lower() for row in rows] if status == 0 else []
 
 
-def main():
+def main() -> None:
     """Run as a module."""
     module = AnsibleModule(
         argument_spec=dict(
@@ -333,6 +364,11 @@ def main():
             mig_config=dict(type="str", default=""),
             time_slice=dict(type="bool", default=False),
             wait_fabric=dict(type="int", default=0),
+            files=dict(type="list", elements="path", default=[]),
+            keyrings=dict(type="list", elements="path", default=[]),
+            units=dict(type="list", elements="str", default=[]),
+            kubelets=dict(type="list", elements="path", default=[]),
+            packages=dict(type="list", elements="str", default=[]),
             thorough=dict(type="bool", default=False),
         ),
         supports_check_mode=True,

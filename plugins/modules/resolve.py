@@ -28,6 +28,11 @@ options:
     type: list
     elements: str
     default: []
+  names:
+    description: Shell patterns of packages that wanted ones may bring along at their own version.
+    type: list
+    elements: str
+    default: []
   timeout: {description: Seconds to wait for an address., type: int, default: 20}
 author: gpufleet maintainers
 """
@@ -49,36 +54,42 @@ import gzip
 import io
 import lzma
 import re
+from typing import Any, Iterable
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import open_url
-from ansible_collections.gpufleet.hosts.plugins.module_utils import index
+from ansible_collections.gpufleet.hosts.plugins.module_utils import index, order, packages
 
 
 class Resolver:
     """One request."""
 
-    def __init__(self, module):
+    def __init__(self, module: Any) -> None:
         self.module = module
         self.timeout = module.params["timeout"]
-        self.errors = []
+        self.errors: list[dict[str, str]] = []
+        asked = {item["name"] for item in module.params["want"]}
+        brought = packages.named(module.params["names"])
+        self.brought = brought
+        self.wanted = lambda name: name in asked or brought(name)
 
-    def fetch(self, url):
+    def fetch(self, url: str) -> bytes | None:
         """The body of an address, or None with the error noted."""
         try:
-            return open_url(url, timeout=self.timeout).read()
+            body: bytes = open_url(url, timeout=self.timeout).read()
+            return body
         except Exception as error:
             self.errors.append({"url": url, "answer": str(error)[:200]})
             return None
 
-    def check(self, url):
+    def check(self, url: str) -> None:
         """Ask for the head of an address."""
         try:
             open_url(url, method="HEAD", timeout=self.timeout)
         except Exception as error:
             self.errors.append({"url": url, "answer": str(error)[:200]})
 
-    def packages_text(self, repository):
+    def packages_text(self, repository: dict[str, Any]) -> str:
         """The index of an apt repository."""
         base = repository["url"].rstrip("/")
         if repository["suite"].endswith("/"):
@@ -105,7 +116,7 @@ class Resolver:
                 del self.errors[before + 1 :]
         return "\n\n".join(texts)
 
-    def rpm_index(self, repository):
+    def rpm_index(self, repository: dict[str, Any]) -> dict[str, Any]:
         """The index of a dnf repository."""
         base = repository["url"].rstrip("/")
         listing = self.fetch(base + "/repodata/repomd.xml")
@@ -128,9 +139,9 @@ class Resolver:
             hint = "its compression cannot be read here: install zstd on the host, or make the index with gz"
             self.errors.append({"url": f"{base}/{path}", "answer": hint})
             return {}
-        return index.parse_primary(io.BytesIO(data))
+        return index.parse_primary(io.BytesIO(data), self.wanted)
 
-    def unzstd(self, data):
+    def unzstd(self, data: bytes) -> bytes | None:
         """What newer createrepo writes by default; Python has no reader for it. None without the program zstd."""
         program = self.module.get_bin_path("zstd")
         if program is None:
@@ -138,12 +149,13 @@ class Resolver:
         status, out, _err = self.module.run_command([program, "-dc"], data=data, binary_data=True, encoding=None)
         return out if status == 0 else None
 
-    def native(self, names, levels=6):
+    def native(self, names: Iterable[str], levels: int = 6) -> dict[str, Any] | None:
         """The package manager's own knowledge: versions and, for apt, dependencies. None when it has none."""
         if self.module.get_bin_path("apt-cache"):
             if not glob.glob("/var/lib/apt/lists/*Packages*"):
                 return None
-            found, seen = {}, set()
+            found: dict[str, Any] = {}
+            seen: set[str] = set()
             ask = set(names)
             for _level in range(levels):
                 ask -= seen
@@ -151,10 +163,10 @@ class Resolver:
                     break
                 seen |= ask
                 _rc, text, _err = self.module.run_command(["apt-cache", "show", "--all-versions", *sorted(ask)])
-                part = index.parse_packages(text, wanted=ask)
+                part = index.parse_packages(text, self.wanted)
                 found.update(part)
                 groups = [group for versions in part.values() for depends in versions.values() for group in depends]
-                ask = {name for group in groups for name in group if index.of_interest(name)}
+                ask = {name for group in groups for name in group if self.brought(name)}
             return found
         if self.module.get_bin_path("dnf"):
             # A locked version hides the others.
@@ -177,7 +189,7 @@ class Resolver:
             return found
         return None
 
-    def result(self):
+    def result(self) -> dict[str, Any]:
         params = self.module.params
         want = params["want"]
         answer = {"packages": [], "missing": [], "available": {}, "unknown": [], "request": want}
@@ -186,7 +198,7 @@ class Resolver:
             part = [item for item in want if item.get("repository") == repository["id"]]
             before = len(self.errors)
             if repository["manager"] == "apt":
-                known = index.parse_packages(self.packages_text(repository), wanted={item["name"] for item in want})
+                known = index.parse_packages(self.packages_text(repository), self.wanted)
             else:
                 known = self.rpm_index(repository)
             everything.update(known)
@@ -196,33 +208,34 @@ class Resolver:
                 self.add(answer, known, part)
         own = [item for item in want if not item.get("repository")]
         if own:
-            known = self.native([item["name"] for item in own])
-            there = [item for item in own if item["name"] in everything and item["name"] not in (known or {})]
+            native = self.native([item["name"] for item in own])
+            there = [item for item in own if item["name"] in everything and item["name"] not in (native or {})]
             rest = [item for item in own if item not in there]
             self.add(answer, everything, there)
-            if known is None:
+            if native is None:
                 answer["unknown"] += [item["name"] for item in rest]
             else:
-                self.add(answer, known, rest)
+                self.add(answer, native, rest)
         for url in params["urls"]:
             self.check(url)
         return dict(answer, errors=self.errors)
 
-    @staticmethod
-    def add(answer, known, part):
-        found = index.closure(known, part)
+    def add(self, answer: dict[str, Any], known: dict[str, Any], part: list[dict[str, Any]]) -> None:
+        manager = "apt" if self.module.get_bin_path("dpkg") else "dnf"
+        found = index.closure(known, part, order.comparison(manager))
         answer["packages"] += found["packages"]
         answer["missing"] += found["missing"]
         answer["available"].update(found["available"])
 
 
-def main():
+def main() -> None:
     """Run as a module."""
     module = AnsibleModule(
         argument_spec=dict(
             repositories=dict(type="list", elements="dict", default=[]),
             want=dict(type="list", elements="dict", required=True),
             urls=dict(type="list", elements="str", default=[]),
+            names=dict(type="list", elements="str", default=[]),
             timeout=dict(type="int", default=20),
         ),
         supports_check_mode=True,

@@ -14,7 +14,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils import needs
 
 try:
-    from gpufleet.hosts.catalog import read_yaml
+    from gpufleet.catalog.reading import Tables, read_yaml, tables_in
 except ImportError as error:
     raise AnsibleError(f"{error}. {needs.GPUFLEET}") from None
 
@@ -91,6 +91,14 @@ def settings_of(variables: dict[str, Any]) -> dict[str, Any]:
     return {name: variables.get(name, value) for name, value in defaults().items()}
 
 
+def of_task(action: Any, variables: dict[str, Any]) -> tuple[dict[str, Any], list[str], Tables]:
+    """(the variables of a task's host in their types, what is wrong with them, the tables that they name)."""
+    # One call: the templar resolves nested variables of the inventory.
+    given = {name: action._templar.template(value) for name, value in settings_of(variables).items()}
+    wanted, wrong = checked(overridden(given))
+    return wanted, wrong, tables_in(str(wanted.get("gpu_catalog_dir") or ""))
+
+
 def checked(settings: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """(the settings in their declared types, everything that is wrong with them)."""
     result = ArgumentSpecValidator(specification()).validate(settings)
@@ -162,7 +170,7 @@ def _profile(where: str, profile: Any) -> list[str]:
         if kind is None:
             near = difflib.get_close_matches(str(key), _PROFILE, 1, 0.6)
             found.append(f"{where}: no such key {key}" + (f"; closest: {near[0]}" if near else ""))
-        elif not isinstance(value, kind) or (kind is list and not all(isinstance(v, str) for v in value)):
+        elif not isinstance(value, kind) or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
             found.append(f"{where}.{key}: {value!r} is not {'a list of texts' if kind is list else 'a text'}")
     return found
 

@@ -45,8 +45,8 @@ def _seconds(work: Callable[[], object]) -> float:
 
 def _whole(text: str, hosts: int) -> str:
     compiled = compile_source("big", *parse(text))
-    assert compiled.stack is not None and compiled.plan is not None
-    found = inventory(compiled.stack, "/big.conf")
+    assert compiled.fleet is not None and compiled.plan is not None
+    found = inventory(compiled.fleet, "/big.conf")
     assert len(found.hosts) == hosts
     return as_json(listing(found))
 
@@ -55,8 +55,8 @@ def inventory_rows() -> list[Row]:
     """Plan to inventory alone, and the whole road from the text of the stack file to the printed inventory."""
     small, large = stack(100), stack(1000)
     compiled = compile_source("big", *parse(large))
-    assert compiled.stack is not None
-    planned = compiled.stack
+    assert compiled.fleet is not None
+    planned = compiled.fleet
     alone = statistics.median(_seconds(lambda: inventory(planned)) for _ in range(9))
     # By turns, so that a busy machine slows both; a small one is the mean of ten.
     rounds = [

@@ -30,17 +30,7 @@ from gpufleet.catalog.drivers import (
     operator_drivers,
 )
 from gpufleet.catalog.gpus import Architecture, GpuModel, architecture, architectures, gpu_groups, gpu_model, gpu_models
-from gpufleet.catalog.hosts import (
-    PackageNames,
-    PciGpu,
-    RepoDirectory,
-    architecture_directory,
-    package_names,
-    packages_for,
-    pci_gpu,
-    pci_gpus,
-    repo_directories,
-)
+from gpufleet.catalog.hosts import PciGpu, pci_gpu, pci_gpus
 from gpufleet.catalog.kubernetes import (
     Distribution,
     Label,
@@ -51,6 +41,8 @@ from gpufleet.catalog.kubernetes import (
     reserved_label_prefixes,
     taints,
 )
+from gpufleet.catalog.packages import PackageNames, package_names, packages_for
+from gpufleet.catalog.platforms import RepoDirectory, architecture_directory, repo_directories
 from gpufleet.catalog.reading import CatalogError
 from gpufleet.catalog.versions import DriverVersion, driver_version
 

@@ -1,11 +1,10 @@
 """Charts, images and other software with their versions."""
 
 from collections.abc import Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gpufleet.catalog import reading
+from gpufleet.catalog.reading import STANDARD, Tables, kept
 
 
 class Component(NamedTuple):
@@ -31,15 +30,15 @@ class Component(NamedTuple):
         return (self.value or "").rpartition(".")[0]
 
 
-@cache
-def components() -> Mapping[str, Component]:
+@kept
+def components(tables: Tables) -> Mapping[str, Component]:
     """Every component by name."""
-    return MappingProxyType({row["name"]: Component(**row) for row in reading.rows("components", "components")})
+    return MappingProxyType({row["name"]: Component(**row) for row in tables.rows("components", "components")})
 
 
-def component(name: str) -> Component:
+def component(name: str, tables: Tables = STANDARD) -> Component:
     """The component of that name. Raises KeyError when there is none: names come from code, not from users."""
-    return components()[name]
+    return components(tables)[name]
 
 
 def components_of(name: str) -> tuple[Component, ...]:

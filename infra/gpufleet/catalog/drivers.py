@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gpufleet.catalog import reading
-from gpufleet.catalog.versions import driver_version
+from gpufleet.catalog.reading import STANDARD, Tables, kept
+from gpufleet.catalog.versions import driver_version, within
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -40,30 +41,31 @@ class KnownBad(NamedTuple):
 
     def concerns(self, version: str) -> bool:
         """Whether the range holds `version`; a row without any bound holds all. Raises ValueError on a bad version."""
-        fields = driver_version(version).fields
-        if self.first is not None and fields < driver_version(self.first).fields:
-            return False
-        if self.last is not None:
-            last = driver_version(self.last).fields
-            if fields[: len(last)] > last:
-                return False
-        return self.fixed_in is None or fields < driver_version(self.fixed_in).fields
+        driver_version(version)
+        return within(version, self.first, self.last, self.fixed_in)
 
 
-@cache
-def driver_branches() -> Mapping[int, DriverBranch]:
+@kept
+def driver_branches(tables: Tables) -> Mapping[int, DriverBranch]:
     """Every branch by number, oldest first."""
     return MappingProxyType({
-        row["branch"]: DriverBranch(**row) for row in reading.rows("driver_branches", "driver_branches")
+        row["branch"]: DriverBranch(**row) for row in tables.rows("driver_branches", "driver_branches")
     })
 
 
-def driver_branch(name: str | int) -> DriverBranch | None:
+def driver_branch(name: str | int, tables: Tables = STANDARD) -> DriverBranch | None:
     """The branch of a number or of a version (`580`, `"580"`, `"580.126.09"`), or None when the table has no such row.
 
     Raises ValueError when the text is no version.
     """
-    return driver_branches().get(driver_version(str(name)).branch)
+    return driver_branches(tables).get(driver_version(str(name)).branch)
+
+
+@kept
+def open_by_default_from(tables: Tables) -> int:
+    """First branch that installs open modules where the GPU takes both flavours."""
+    rows = tables.rows("driver_branches", "flavour_defaults")
+    return next(int(row["from_branch"]) for row in rows if row["flavour"] == "open")
 
 
 @cache
@@ -72,10 +74,10 @@ def operator_drivers() -> tuple[str, ...]:
     return tuple(row["version"] for row in reading.rows("driver_branches", "operator_drivers"))
 
 
-@cache
-def known_bad() -> tuple[KnownBad, ...]:
+@kept
+def known_bad(tables: Tables) -> tuple[KnownBad, ...]:
     """Every row, for all components."""
-    return tuple(KnownBad(**row) for row in reading.rows("known_bad", "known_bad"))
+    return tuple(KnownBad(**row) for row in tables.rows("known_bad", "known_bad"))
 
 
 def known_bad_drivers() -> tuple[KnownBad, ...]:
@@ -83,10 +85,10 @@ def known_bad_drivers() -> tuple[KnownBad, ...]:
     return tuple(row for row in known_bad() if row.component == "driver")
 
 
-@cache
-def cuda_min_driver() -> Mapping[int, str]:
+@kept
+def cuda_min_driver(tables: Tables) -> Mapping[int, str]:
     """CUDA major version -> lowest driver for minor-version compatibility."""
-    return MappingProxyType({int(row["cuda"]): row["driver"] for row in reading.rows("cuda", "cuda_min_driver")})
+    return MappingProxyType({int(row["cuda"]): row["driver"] for row in tables.rows("cuda", "cuda_min_driver")})
 
 
 @cache

@@ -1,11 +1,11 @@
 """GPU models, their architectures and MIG profiles."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gpufleet.catalog import reading
+from gpufleet.catalog.reading import STANDARD, Tables, kept
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -59,10 +59,10 @@ class GpuModel(NamedTuple):
         return next((profile for profile, other in self.mig_renamed.items() if other == name), None)
 
 
-@cache
-def architectures() -> Mapping[str, Architecture]:
+@kept
+def architectures(tables: Tables) -> Mapping[str, Architecture]:
     """Every architecture by id, oldest first."""
-    return MappingProxyType({row["id"]: Architecture(**row) for row in reading.rows("architectures", "architectures")})
+    return MappingProxyType({row["id"]: Architecture(**row) for row in tables.rows("architectures", "architectures")})
 
 
 def architecture(name: str) -> Architecture | None:
@@ -70,35 +70,36 @@ def architecture(name: str) -> Architecture | None:
     return architectures().get(name)
 
 
-@cache
-def gpu_models() -> Mapping[str, GpuModel]:
+@kept
+def gpu_models(tables: Tables) -> Mapping[str, GpuModel]:
     """Every exact model by id, oldest generation first; groups are not among them."""
-    mig = {row["id"]: row for row in reading.rows("mig", "mig_tables")}
-    return MappingProxyType({row["id"]: _model(row, mig) for row in reading.rows("gpus", "gpu_models")})
+    mig = {row["id"]: row for row in tables.rows("mig", "mig_tables")}
+    kinds = architectures(tables)
+    return MappingProxyType({row["id"]: _model(row, kinds, mig) for row in tables.rows("gpus", "gpu_models")})
 
 
-@cache
-def gpu_groups() -> Mapping[str, GpuModel]:
+@kept
+def gpu_groups(tables: Tables) -> Mapping[str, GpuModel]:
     """Every short name that fits several models, with what the models agree on."""
-    return MappingProxyType({row["id"]: _group(row) for row in reading.rows("gpus", "gpu_groups")})
+    return MappingProxyType({row["id"]: _group(row, gpu_models(tables)) for row in tables.rows("gpus", "gpu_groups")})
 
 
-def gpu_model(name: str) -> GpuModel | None:
+def gpu_model(name: str, tables: Tables = STANDARD) -> GpuModel | None:
     """The model of an id, an alias, a product label or a group name, in any letter case; None when there is none."""
-    return gpu_models().get(name) or _by_folded_name().get(name.casefold())
+    return gpu_models(tables).get(name) or _by_folded_name(tables).get(name.casefold())
 
 
-@cache
-def _by_folded_name() -> Mapping[str, GpuModel]:
+@kept
+def _by_folded_name(tables: Tables) -> Mapping[str, GpuModel]:
     found: dict[str, GpuModel] = {}
-    for model in (*gpu_models().values(), *gpu_groups().values()):
+    for model in (*gpu_models(tables).values(), *gpu_groups(tables).values()):
         for name in (model.id, *model.aliases, *([model.product] if model.product else [])):
             found.setdefault(name.casefold(), model)
     return MappingProxyType(found)
 
 
-def _model(row: reading.Row, mig_tables: Mapping[str, reading.Row]) -> GpuModel:
-    generation = architectures()[row["architecture"]]
+def _model(row: reading.Row, kinds: Mapping[str, Architecture], mig_tables: Mapping[str, reading.Row]) -> GpuModel:
+    generation = kinds[row["architecture"]]
     mig = mig_tables[row["mig"]] if row.get("mig") else {}
     return GpuModel(
         id=row["id"],
@@ -125,8 +126,8 @@ def _model(row: reading.Row, mig_tables: Mapping[str, reading.Row]) -> GpuModel:
     )
 
 
-def _group(row: reading.Row) -> GpuModel:
-    models = [gpu_models()[member] for member in row["members"]]
+def _group(row: reading.Row, known: Mapping[str, GpuModel]) -> GpuModel:
+    models = [known[member] for member in row["members"]]
     common = {
         field: value if _agreed(models, field) else GpuModel._field_defaults.get(field)
         for field, value in models[0]._asdict().items()

@@ -1,30 +1,12 @@
-"""What the host roles and the plan share: PCI ids, package names, repositories and keys.
-
-The roles read the same files themselves; this is the view of the Python side.
-"""
+"""Hardware and kernel of hosts: PCI ids, NVLink fabrics, kernel modules, lines of the kernel log."""
 
 from collections.abc import Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gpufleet.catalog import reading
+from gpufleet.catalog.reading import STANDARD, Tables, kept, table, typed
 
-
-class PackageNames(NamedTuple):
-    """Names of the driver's packages in one repository and range of branches. None: no such package there.
-
-    `<branch>` and `<version>` stand for the branch number and the full driver version.
-    """
-
-    id: str
-    repo: str  # cuda, ubuntu-archive
-    os_family: str  # debian, redhat
-    min_branch: int | None  # inclusive; None: open end
-    max_branch: int | None
-    names: Mapping[str, Any]  # every other key of the row
-    source: str
-    as_of: str
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class PciGpu(NamedTuple):
@@ -38,65 +20,106 @@ class PciGpu(NamedTuple):
     subsystem: str | None = None  # where the device id alone fits several models
 
 
-class RepoDirectory(NamedTuple):
-    """Directory of an operating system in the vendor's package repository; None: the vendor has none."""
+class FabricPlatform(NamedTuple):
+    """NVSwitch systems that need the same services. `roles` are columns of packages.yaml."""
 
-    platform: str  # ID of os-release, dash, version
-    directory: str | None
-    status: str  # supported, legacy, none
-    note: str | None
-    source: str
-    as_of: str
-
-
-_PACKAGE_FIELDS = {"id", "repo", "os_family", "min_branch", "max_branch", "source", "as_of"}
+    id: str
+    gpus: tuple[str, ...]  # models that occur on it; the form of the board decides, not the card alone
+    roles: tuple[str, ...]  # packages at exactly the driver's version: fabric_manager, nscq, nvsdm, imex
+    vendor_packages: tuple[str, ...]  # from the driver's repository, at versions of their own
+    system_packages: tuple[str, ...]  # from the operating system's repositories
+    modules: tuple[str, ...]  # kernel modules that must be loaded before
+    unit: str | None
 
 
-@cache
-def package_names() -> tuple[PackageNames, ...]:
-    """Every row."""
-    return tuple(
-        PackageNames(
-            **{key: row[key] for key in _PACKAGE_FIELDS},
-            names=MappingProxyType({key: value for key, value in row.items() if key not in _PACKAGE_FIELDS}),
-        )
-        for row in reading.rows("packages", "package_names")
-    )
+class FabricSign(NamedTuple):
+    """How a fabric is told on a host; the first that is seen decides."""
+
+    id: str
+    how: str
+    means: str  # id of a FabricPlatform
 
 
-def packages_for(branch: int, os_family: str, repo: str = "cuda") -> PackageNames | None:
-    """The row that holds for a driver branch, or None."""
-    for row in package_names():
-        fits = (row.min_branch or 0) <= branch and (row.max_branch is None or branch <= row.max_branch)
-        if fits and (row.os_family, row.repo) == (os_family, repo):
-            return row
-    return None
+class BlacklistedModule(NamedTuple):
+    """A kernel module that keeps the vendor's driver from binding a GPU."""
+
+    module: str
+    options: str | None = None
 
 
-@cache
-def pci_gpus() -> tuple[PciGpu, ...]:
+class ModuleOptions(NamedTuple):
+    """Options that a GPU needs under Kubernetes, from a branch on."""
+
+    gpus: tuple[str, ...]
+    from_branch: int
+    module: str
+    options: str
+
+
+class UnboundedFault(NamedTuple):
+    """A fault of every driver from a branch on, until a workaround is in place."""
+
+    id: str
+    from_branch: int
+    cmdline: str
+    module: str
+    options: str
+
+
+class KernelLogLine(NamedTuple):
+    """Lines of the kernel log that mean trouble with a GPU, its firmware or its driver."""
+
+    id: str
+    severity: str
+    pattern: str
+    hint: str
+
+
+class KnownBadCondition(NamedTuple):
+    """When a row of known_bad.yaml concerns a host: every condition must hold."""
+
+    id: str
+    severity: str
+    when: Mapping[str, Any] = _NOTHING
+
+
+@kept
+def pci_gpus(tables: Tables) -> tuple[PciGpu, ...]:
     """Every known PCI device id of a GPU."""
-    return tuple(PciGpu(**row) for row in reading.rows("pci", "pci_gpus"))
+    return tuple(typed(PciGpu, row) for row in tables.rows("pci", "pci_gpus"))
 
 
-def pci_gpu(device: str, subsystem: str | None = None) -> PciGpu | None:
+def pci_gpu(device: str, subsystem: str | None = None, tables: Tables = STANDARD) -> PciGpu | None:
     """The GPU of a PCI device id ("2330" or "0x2330"), or None: not known, or several and no subsystem id given."""
     wanted, sub = (text.lower().removeprefix("0x") if text else None for text in (device, subsystem))
-    for row in pci_gpus():
+    for row in pci_gpus(tables):
         if row.device == wanted and row.subsystem in (None, sub):
             return row
     return None
 
 
-@cache
-def repo_directories() -> Mapping[str, RepoDirectory]:
-    """Every operating system that the table knows, by `ID-VERSION` of os-release."""
-    return MappingProxyType({
-        row["platform"]: RepoDirectory(**row) for row in reading.rows("repositories", "repo_directories")
-    })
+@kept
+def nvswitches(tables: Tables) -> frozenset[str]:
+    """PCI device ids of NVSwitch."""
+    return frozenset(row["device"] for row in tables.rows("pci", "pci_nvswitches"))
 
 
-def architecture_directory(machine: str) -> str | None:
-    """Directory of a CPU architecture in the vendor's repository: `aarch64` is called `sbsa` there. None: unknown."""
-    rows = reading.rows("repositories", "architecture_directories")
-    return {row["architecture"]: row["directory"] for row in rows}.get(machine)
+@kept
+def fabric_platforms(tables: Tables) -> Mapping[str, FabricPlatform]:
+    """Every kind of fabric by id."""
+    rows = [typed(FabricPlatform, row) for row in tables.rows("fabric", "fabric_platforms")]
+    return MappingProxyType({row.id: row for row in rows})
+
+
+@kept
+def python_floors(tables: Tables) -> Mapping[str, str]:
+    """Line of ansible-core on the controller -> lowest Python on a host."""
+    return MappingProxyType({row["ansible_core"]: row["python"] for row in tables.rows("host_kernel", "python_floors")})
+
+
+fabric_signs = table("fabric", "fabric_detection", FabricSign)
+blacklisted_modules = table("platforms", "blacklisted_modules", BlacklistedModule)
+module_options = table("host_kernel", "module_options", ModuleOptions)
+unbounded_faults = table("host_kernel", "unbounded_faults", UnboundedFault)
+kernel_log = table("host_kernel", "kernel_log", KernelLogLine)
+known_bad_conditions = table("host_kernel", "known_bad_conditions", KnownBadCondition)

@@ -65,4 +65,4 @@ def _facts(path: Path) -> MoreRules:
     except OSError as error:
         print(f"gpufleet: cannot read {path}: {error.strerror}", file=sys.stderr)
         raise SystemExit(EXIT_USAGE) from None
-    return lambda stack: found if stack is None or facts is None else [*found, *check_facts(stack, facts)]
+    return lambda fleet: found if fleet is None or facts is None else [*found, *check_facts(fleet, facts)]

@@ -6,10 +6,8 @@ import fnmatch
 from pathlib import PurePosixPath
 from typing import Any
 
-from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-
-from . import tomltext
-from .versions import at_least
+from gpufleet.catalog.versions import at_least
+from gpufleet.hosts import paths, tomltext
 
 BINARY = "/usr/bin/nvidia-container-runtime"
 # Plugin that holds the runtimes, by version of the file.

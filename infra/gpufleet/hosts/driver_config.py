@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-
-from . import fabric
-from .context import Context
+from gpufleet.catalog.hosts import blacklisted_modules
+from gpufleet.catalog.hosts import module_options as needed_options
+from gpufleet.hosts import fabric, packages, paths
+from gpufleet.hosts.context import Context
+from gpufleet.hosts.work import DriverWork, WantedFile
 
 _HEADER = "# Written by the role gpu_driver.\n"
-
-
-def preferences(version: str | None) -> str:
-    """apt preferences that keep every driver package at one version, whatever a repository brings."""
-    names = (
-        "nvidia-* libnvidia-* cuda-drivers* libnvsdm* libxnvctrl* xserver-xorg-video-nvidia* firmware-nvidia* libcuda1"
-        " libcudadebugger1 libnvcuvid1 libnvoptix1 libegl*-nvidia* libgl*-nvidia*"
-    )
-    return f"{_HEADER}Package: {names}\nPin: version {version}-*\nPin-Priority: 1001\n"
-
-
-UNATTENDED_TEXT = (
-    "// Written by the role gpu_driver: libraries must not be replaced under a loaded module.\n"
-    'Unattended-Upgrade::Package-Blacklist {\n  "^nvidia-";\n  "^libnvidia-";\n  "^cuda-drivers";\n  "^libnvsdm";\n'
-    '  "^libcuda1$";\n  "^linux-modules-nvidia-";\n};\n'
-)
+PERSISTENCED_UNIT = "nvidia-persistenced.service"
 
 # The installer file brings the daemon without a unit; this one is as in the packages.
 PERSISTENCED_TEXT = (
@@ -36,30 +20,53 @@ PERSISTENCED_TEXT = (
 )
 
 
+def preferences(context: Context) -> str:
+    """apt preferences for the wanted version."""
+    return packages.preferences(_HEADER, context.target.version, context.tables)
+
+
+def unattended(context: Context) -> str:
+    """Configuration of unattended-upgrades that leaves the driver alone."""
+    patterns = "".join(f'  "{pattern}";\n' for pattern in packages.unattended(context.tables))
+    return (
+        "// Written by the role gpu_driver: libraries must not be replaced under a loaded module.\n"
+        f"Unattended-Upgrade::Package-Blacklist {{\n{patterns}}};\n"
+    )
+
+
+def pins(context: Context) -> list[WantedFile]:
+    """What keeps apt from bringing another version."""
+    return context.want_file(paths.PREFERENCES, preferences(context)) + context.want_file(
+        paths.UNATTENDED, unattended(context)
+    )
+
+
 def blacklist(context: Context) -> str:
     """modprobe configuration that keeps other drivers off the GPUs."""
     lines = [_HEADER.rstrip()]
-    for row in context.tables.rows("platforms", "blacklisted_modules"):
-        lines.append(f"blacklist {row['module']}")
-        if row.get("options"):
-            lines.append(f"options {row['module']} {row['options']}")
-    if context.settings["gpu_mig_layout"]:  # nvidia_drm keeps a GPU open and so prevents its reset
+    for row in blacklisted_modules(context.tables):
+        lines.append(f"blacklist {row.module}")
+        if row.options:
+            lines.append(f"options {row.module} {row.options}")
+    if context.settings.gpu_mig_layout:  # nvidia_drm keeps a GPU open and so prevents its reset
         lines.append("blacklist nvidia_drm")
     return "\n".join(lines) + "\n"
 
 
 def module_options(context: Context) -> dict[str, str]:
     """Options by module: those of the variable, and those that a GPU needs."""
-    options: dict[str, str] = {}
-    names = {gpu.name for gpu in context.gpus}
-    for row in context.tables.rows("host_kernel", "module_options"):
-        if names & set(row["gpus"]) and (context.target.branch or 0) >= row["from_branch"]:
-            options[row["module"]] = row["options"]
-    options.update({str(k): str(v) for k, v in context.settings["gpu_driver_module_options"].items()})
-    return options
+    names, branch = {gpu.name for gpu in context.gpus}, context.target.branch or 0
+    rows = [r for r in needed_options(context.tables) if names & set(r.gpus) and branch >= r.from_branch]
+    return {**{row.module: row.options for row in rows}, **context.settings.gpu_driver_module_options}
 
 
-def configuration(context: Context, plan: dict[str, Any]) -> None:
+def stale_initramfs(context: Context) -> bool:
+    """Whether the initramfs is older than the blacklist."""
+    image, record = context.probe.kernel.initramfs, context.probe.files.get(paths.BLACKLIST)
+    return bool(image and record and image.mtime < record.mtime)
+
+
+def configuration(context: Context, plan: DriverWork) -> None:
     """modprobe files, modules to load at boot, initramfs, persistence."""
     options = module_options(context)
     files = context.want_file(paths.BLACKLIST, blacklist(context))
@@ -67,21 +74,17 @@ def configuration(context: Context, plan: dict[str, Any]) -> None:
         lines = [f"options {name} {value}" for name, value in sorted(options.items())]
         files += context.want_file(paths.MODULE_OPTIONS, _HEADER + "\n".join(lines) + "\n")
     else:
-        plan["absent"] += context.unwanted(paths.MODULE_OPTIONS)
-    plan["files"] += files
+        plan.absent += context.unwanted(paths.MODULE_OPTIONS)
+    plan.files += files
     modules = ["nvidia", "nvidia-uvm", *fabric.fabric_of(context).modules]
-    plan["files"] += context.want_file(paths.MODULES_LOAD, _HEADER + "\n".join(modules) + "\n")
-    image = context.probe["kernel"]["initramfs"]
-    record = context.probe["files"].get(paths.BLACKLIST)
-    old = bool(image and record and image["mtime"] < record["mtime"])
-    if context.probe["kernel"]["initramfs_tool"] and (files or old):
-        plan["initramfs"] = str((context.platform.row or {}).get("initramfs", "update-initramfs -u -k all")).split()
-    if context.settings["gpu_driver_persistenced"] and context.gpus:
-        usable = not blockers(context) and context.settings["gpu_driver_load"]
-        plan["units"] = context.want_unit("nvidia-persistenced.service", active=True if usable else None)
+    plan.files += context.want_file(paths.MODULES_LOAD, _HEADER + "\n".join(modules) + "\n")
+    if context.probe.kernel.initramfs_tool and (files or stale_initramfs(context)):
+        plan.initramfs = context.system.initramfs
+    if context.settings.gpu_driver_persistenced and context.gpus:
+        usable = not blockers(context) and context.settings.gpu_driver_load
+        plan.units = context.want_unit(PERSISTENCED_UNIT, active=True if usable else None)
 
 
 def blockers(context: Context) -> list[str]:
     """Loaded modules that hold the GPUs until a reboot."""
-    others = [row["module"] for row in context.tables.rows("platforms", "blacklisted_modules")]
-    return [name for name in others if name in context.modules]
+    return [row.module for row in blacklisted_modules(context.tables) if row.module in context.modules]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
+from gpufleet.catalog.hosts import FabricPlatform, fabric_platforms, fabric_signs, nvswitches
+from gpufleet.catalog.packages import PackageNames, fabric_package
+from gpufleet.catalog.versions import upstream
+from gpufleet.hosts import packages, paths
+from gpufleet.hosts.context import Context
+from gpufleet.hosts.work import FabricWork, Problem, WantedPackage
 
-from .context import Context
-from .target import Target, bound_packages, missing_roles
-from .versions import upstream
+IMEX = "imex"
 
 
 @dataclass(frozen=True)
@@ -18,100 +20,95 @@ class Fabric:
 
     id: str = "none"
     how: str = "no NVSwitch seen"
-    roles: tuple[str, ...] = ()  # keys of packages.yaml, bound to the driver's version
+    roles: tuple[str, ...] = ()  # columns of packages.yaml, bound to the driver's version
     unversioned: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     unit: str | None = None
-    row: dict[str, Any] = field(default_factory=dict, compare=False)
 
 
 def fabric_of(context: Context) -> Fabric:
     """Detect the fabric: NVSwitch on the bus, in /proc, in InfiniBand vital product data, or trays of NVL72."""
-    if context.settings["gpu_fabric_mode"] == "none":
+    if context.settings.gpu_fabric_mode == "none":
         return Fabric(how="gpu_fabric_mode is none")
-    hardware = context.probe["hardware"]
-    known = {row["device"] for row in context.tables.rows("pci", "pci_nvswitches")}
+    hardware, known = context.probe.hardware, nvswitches(context.tables)
     seen = {
-        "nvswitch-pci": any(device["device"] in known for device in hardware["nvswitches"]),
-        "nvswitch-proc": bool(hardware["nvswitch_devices"]),
-        "nvswitch-vpd": bool(hardware["switch_ports"]),
+        "nvswitch-pci": any(device.device in known for device in hardware.nvswitches),
+        "nvswitch-proc": bool(hardware.nvswitch_devices),
+        "nvswitch-vpd": bool(hardware.switch_ports),
     }
-    for rule in context.tables.rows("fabric", "fabric_detection"):
-        if seen.get(rule["id"]):
-            return _of_row(rule["means"], rule["how"], context)
+    rows = fabric_platforms(context.tables)
+    for sign in fabric_signs(context.tables):
+        if seen.get(sign.id):
+            return _of_row(rows[sign.means], sign.how, context)
     models = {gpu.name for gpu in context.gpus}
-    for row in context.tables.rows("fabric", "fabric_platforms"):
-        if row["imex"] and models and models <= set(row["gpus"]):
-            return _of_row(row["id"], f"every GPU is one of {', '.join(row['gpus'])}", context)
+    for row in rows.values():
+        if IMEX in row.roles and models and models <= set(row.gpus):
+            return _of_row(row, f"every GPU is one of {', '.join(row.gpus)}", context)
     return Fabric()
 
 
-def _of_row(identity: str, how: str, context: Context) -> Fabric:
-    row = context.tables.row("fabric", "fabric_platforms", "id", identity)
-    assert row is not None
-    roles: list[str] = []
-    if row["fabric_manager"]:
-        roles += ["fabric_manager", "nscq"]
-    if row["nvlsm"]:
-        roles.append("nvsdm")
-    if row["imex"]:
-        roles.append("imex")
+def _of_row(row: FabricPlatform, how: str, context: Context) -> Fabric:
     # IMEX ends without its trays, and compute domains of the DRA driver bring their own.
-    trays = row["imex"] and context.settings["gpu_fabric_imex_nodes"]
-    unit = "nvidia-fabricmanager.service" if row["fabric_manager"] else "nvidia-imex.service" if trays else None
-    unversioned = ("nvlsm", "infiniband-diags") if row["nvlsm"] else ()
-    return Fabric(identity, how, tuple(roles), unversioned, tuple(row["modules"]), unit, row)
+    idle = IMEX in row.roles and not context.settings.gpu_fabric_imex_nodes
+    unversioned = row.vendor_packages + row.system_packages
+    return Fabric(row.id, how, row.roles, unversioned, row.modules, None if idle else row.unit)
 
 
-def want(context: Context, row: dict[str, Any] | None, repository: str) -> list[dict[str, Any]]:
-    """The fabric packages to ask for, in the form of the module `resolve`."""
-    fabric, target = fabric_of(context), context.target
-    if row is None or not fabric.roles:
-        return []
-    names = bound_packages(target, row, list(fabric.roles), context.platform.architecture)
-    wanted = [{"name": name, "version": target.version, "repository": repository, "part": "fabric"} for name in names]
-    wanted += [{"name": name, "version": None, "repository": "", "part": "fabric"} for name in fabric.unversioned]
-    return wanted
+def want(context: Context, row: PackageNames, repository: str) -> list[WantedPackage]:
+    """The fabric packages to ask for."""
+    fabric, target, system = fabric_of(context), context.target, context.system
+    names = packages.fabric_packages(row, fabric.roles, system.architecture, context.tables)
+    bound = [packages.filled(name, target.branch, target.version) for name in names]
+    return [WantedPackage(name, target.version, repository, "fabric") for name in bound] + [
+        WantedPackage(name, None, "", "fabric") for name in fabric.unversioned
+    ]
 
 
-def unavailable(context: Context, row: dict[str, Any] | None) -> list[str]:
+def unavailable(context: Context, row: PackageNames | None) -> list[str]:
     """Fabric roles that the driver's branch has no package for."""
-    return missing_roles(row, list(fabric_of(context).roles), context.platform.architecture) if row else []
+    roles = fabric_of(context).roles
+    return packages.missing_roles(row, roles, context.system.architecture, context.tables) if row else []
+
+
+def unbound_names(context: Context) -> set[str]:
+    """Packages of the vendor that serve a fabric at versions of their own."""
+    return {name for row in fabric_platforms(context.tables).values() for name in row.vendor_packages}
 
 
 def bound_installed(context: Context) -> dict[str, str]:
     """Installed fabric packages that must carry the driver's version: name -> their driver version."""
-    names = ("nvidia-fabricmanager", "nvidia-fabric-manager", "libnvidia-nscq", "libnvsdm", "nvidia-imex")
-    return {
-        name: upstream(row["version"]) for name, row in context.packages.items()
-        if name.startswith(names) and "-dev" not in name
-    }  # fmt: skip
+    names = fabric_package(context.tables)
+    return {name: upstream(row.version) for name, row in context.packages.items() if names.fullmatch(name)}
 
 
-def plan_fabric(context: Context, target: Target) -> dict[str, Any]:
+def unbound(context: Context) -> list[Problem]:
+    """Fabric packages at another version than the wanted driver."""
+    version = context.target.version
+    wrong = {n: v for n, v in bound_installed(context).items() if version and v != version}
+    listed = ", ".join(f"{name} {found}" for name, found in sorted(wrong.items()))
+    return [Problem("GF772", {"packages": listed, "version": version})] if wrong else []
+
+
+def plan_fabric(context: Context) -> FabricWork:
     """What is left to do for the fabric once the driver is there.
 
     The unit is enabled only when every bound package carries the driver's version to the last field.
     """
-    fabric = fabric_of(context)
-    if context.settings["gpu_driver_state"] == "absent" or context.settings["gpu_driver_method"] == "none":
-        fabric = Fabric(how="the host has no driver of ours")
-    plan: dict[str, Any] = {"fabric": fabric.id, "how": fabric.how, "problems": [], "units": [], "files": []}
+    fabric = fabric_of(context) if context.settings.wants_driver else Fabric(how="the host has no driver of ours")
+    plan = FabricWork(fabric=fabric.id, how=fabric.how)
     if not fabric.unit:
         return plan
-    wrong = {n: v for n, v in bound_installed(context).items() if target.version and v != target.version}
-    if wrong:
-        listed = ", ".join(f"{name} {version}" for name, version in sorted(wrong.items()))
-        plan["problems"].append(("GF772", {"packages": listed, "version": target.version}))
+    plan.problems = unbound(context)
+    if plan.problems:
         return plan
-    nodes = [str(node) for node in context.settings["gpu_fabric_imex_nodes"]]
-    if "imex" in fabric.roles:
-        plan["files"] = context.want_file(paths.IMEX_NODES, "\n".join(nodes) + "\n")
-    missing = [name for name in fabric.modules if name not in context.modules]
-    plan["load"] = missing if context.settings["gpu_driver_load"] else []
+    if IMEX in fabric.roles:
+        nodes = context.settings.gpu_fabric_imex_nodes
+        plan.files = context.want_file(paths.IMEX_NODES, "\n".join(nodes) + "\n")
+    if context.settings.gpu_driver_load:
+        plan.load = [name for name in fabric.modules if name not in context.modules]
     if context.gpus:
-        loaded = context.loaded_version == target.version
-        plan["units"] = context.want_unit(fabric.unit, active=True if loaded else None)
+        loaded = context.loaded_version == context.target.version
+        plan.units = context.want_unit(fabric.unit, active=True if loaded else None)
     return plan
 
 
@@ -121,12 +118,11 @@ def fabric_states(context: Context) -> tuple[list[str], list[str]]:
     Ampere GPUs do not report a state. Where the fabric has NVSwitch and the GPU is newer, no state at all is a failure.
     """
     waiting, failed = [], []
-    fabric = fabric_of(context)
-    if "fabric_manager" not in fabric.roles or not context.probe["smi"]:
+    if "fabric_manager" not in fabric_of(context).roles or not context.probe.smi:
         return [], []
-    silent = {gpu.name for gpu in context.gpus if gpu.architecture == "ampere"}
-    for number, gpu in enumerate(context.probe["smi"]["gpus"]):
-        state, status = gpu["fabric_state"], gpu["fabric_status"]
+    silent = any(gpu.model and gpu.model.architecture == "ampere" for gpu in context.gpus)
+    for number, gpu in enumerate(context.probe.smi.gpus):
+        state, status = gpu.fabric_state, gpu.fabric_status
         name = f"GPU {number}"
         if state is None:
             if not silent:

@@ -2,55 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from .catalog import Catalog
+from gpufleet.catalog.reading import Row, Tables, kept
+from gpufleet.hosts.work import Problem
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
-def finding(tables: Catalog, code: str, **values: Any) -> dict[str, str]:
-    """One finding of host_findings.yaml with its values filled in. Raises KeyError for a code without a row."""
-    row = tables.row("host_findings", "findings", "code", code)
-    if row is None:
-        raise KeyError(code)
-    return {
-        "code": code,
-        "severity": values.pop("severity", row["severity"]),
-        "title": row["title"],
-        "message": row["message"].format(**values),
-        "reason": row["reason"].format(**values),
-        "remedy": row["remedy"].format(**values),
-    }
+@dataclass(frozen=True)
+class HostFinding:
+    """One finding about a host, with its text filled in."""
+
+    code: str
+    severity: str
+    title: str
+    message: str
+    reason: str
+    remedy: str
 
 
-def ordered(findings: list[dict[str, str]]) -> list[dict[str, str]]:
+@kept
+def _texts(tables: Tables) -> Mapping[str, Row]:
+    return {row["code"]: row for row in tables.rows("host_findings", "findings")}
+
+
+def finding(problem: Problem, tables: Tables) -> HostFinding:
+    """The finding of a problem. Raises KeyError for a code without a row in host_findings.yaml."""
+    row, values = _texts(tables)[problem.code], problem.values
+    text = {part: row[part].format(**values) for part in ("message", "reason", "remedy")}
+    return HostFinding(problem.code, values.get("severity", row["severity"]), row["title"], **text)
+
+
+def ordered(findings: Iterable[HostFinding]) -> list[HostFinding]:
     """Errors first, then by code; the same finding once."""
-    unique = {tuple(sorted(f.items())): f for f in findings}
-    return sorted(unique.values(), key=lambda f: (_ORDER[f["severity"]], f["code"], f["message"]))
+    return sorted(set(findings), key=lambda f: (_ORDER[f.severity], f.code, f.message))
 
 
-def accept(findings: list[dict[str, str]], accepted: dict[str, str]) -> list[dict[str, str]]:
+def accept(findings: Iterable[HostFinding], accepted: Mapping[str, str]) -> list[HostFinding]:
     """Turn warnings whose code is accepted with a reason into notes. Errors cannot be accepted."""
-    result = []
-    for item in findings:
-        why = str(accepted.get(item["code"], "")).strip()
-        if item["severity"] == "warning" and why:
-            item = {**item, "severity": "note", "remedy": f"Accepted: {why}"}
-        result.append(item)
-    return ordered(result)
+    reasons = {code: why.strip() for code, why in accepted.items() if why.strip()}
+    return ordered(
+        replace(f, severity="note", remedy=f"Accepted: {reasons[f.code]}")
+        if f.severity == "warning" and f.code in reasons else f
+        for f in findings
+    )  # fmt: skip
 
 
-def text(findings: list[dict[str, str]]) -> str:
+def text(findings: Iterable[HostFinding]) -> str:
     """The findings for a person, three lines each."""
-    lines = []
-    for item in findings:
-        lines.append(f"{item['code']} {item['severity']}: {item['title']}: {item['message']}")
-        lines.append(f"      {item['reason']}")
-        lines.append(f"      {item['remedy']}")
-    return "\n".join(lines)
+    return "\n".join(
+        f"{f.code} {f.severity}: {f.title}: {f.message}\n      {f.reason}\n      {f.remedy}" for f in findings
+    )
 
 
-def count(findings: list[dict[str, str]], severity: str) -> int:
+def count(findings: Iterable[HostFinding], severity: str) -> int:
     """How many findings have the severity."""
-    return sum(1 for item in findings if item["severity"] == severity)
+    return sum(1 for item in findings if item.severity == severity)

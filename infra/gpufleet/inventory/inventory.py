@@ -12,13 +12,11 @@ from typing import Any
 
 from gpufleet.catalog import distribution
 from gpufleet.catalog.cuda import required_cuda
-from gpufleet.fleet.resolve import method_of
+from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.methods.base import Method
-from gpufleet.methods.mig import Mig, layout_name
 from gpufleet.methods.time_slicing import TimeSlicing
-from gpufleet.places.existing.model import ExistingStack, NodePool
-from gpufleet.places.existing.place import hardware_of
-from gpufleet.plan.hosts import PREPARED_OWNERS, host_driver, listed_pools
+from gpufleet.places.existing.hosts import PREPARED_OWNERS, host_driver, listed_pools, mig_layout
+from gpufleet.places.existing.model import ExistingStack, existing_stack, node_pool
 from gpufleet.stackfile.hosts import Mirror, MirrorRepository, Ssh
 from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.software import PluginRoute
@@ -59,39 +57,40 @@ def group_name(kind: str, name: str) -> str:
     return f"{kind}_{name.replace('-', '_')}"
 
 
-def inventory(stack: Stack, kubeconfig: str | None = None) -> Inventory:
+def inventory(fleet: Fleet, kubeconfig: str | None = None) -> Inventory:
     """The inventory of a stack without errors (`check_inventory` included).
 
     `kubeconfig` is the path of the cluster's kubeconfig where Ansible runs; playbooks/upgrade.yml drains with it.
     """
-    pools = [pool for _, pool in listed_pools(stack)]
+    pools = list(listed_pools(fleet))
+    if not pools:
+        return Inventory({}, ())
     hosts = {
         name: {"ansible_host": host.address} if host and host.address else {}
         for pool in pools
-        for name, host in pool.hosts.items()
+        for name, host in node_pool(pool).hosts.items()
     }
-    if not isinstance(stack, ExistingStack):
-        return Inventory({}, ())
-    owners = list(dict.fromkeys(pool.driver for pool in pools))
+    owners = list(dict.fromkeys(pool.owner for pool in pools))
 
     def children(*drivers: str) -> tuple[str, ...]:
-        return tuple(group_name("pool", p.name) for p in pools if p.driver in drivers)
+        return tuple(group_name("pool", p.name) for p in pools if p.owner in drivers)
 
     parents = [Group(GPU_HOSTS, children=children(*PREPARED_OWNERS))]
     parents += [Group(group_name("driver", owner), children=children(owner)) for owner in owners]
     own = [
-        Group(group_name("pool", p.name), hosts=tuple(p.hosts), variables=pool_variables(p, stack, kubeconfig))
+        Group(group_name("pool", p.name), tuple(node_pool(p).hosts), variables=pool_variables(p, fleet, kubeconfig))
         for p in pools
     ]
     return Inventory(hosts, (*parents, *own))
 
 
-def pool_variables(pool: NodePool, stack: ExistingStack, kubeconfig: str | None = None) -> dict[str, Any]:
+def pool_variables(pool: FleetPool, fleet: Fleet, kubeconfig: str | None = None) -> dict[str, Any]:
     """The roles' variables for the hosts of a pool, sorted by name; for hosts that are left alone only the login."""
+    stack = existing_stack(fleet)
     variables = _login(stack.hosts.ssh)
-    if pool.driver in PREPARED_OWNERS:
+    if pool.owner in PREPARED_OWNERS:
         variables |= _common(stack) | _hardware(pool) | _cluster(stack, kubeconfig)
-        variables |= _host(pool, stack) if pool.driver == "host" else _operator()
+        variables |= _host(pool, stack) if pool.owner == "host" else _operator()
     return dict(sorted(variables.items()))
 
 
@@ -150,14 +149,14 @@ def _repository(name: str, repository: MirrorRepository | None) -> dict[str, Any
     return {f"{name}_{key}": value for key, value in entries.items() if value}
 
 
-def _hardware(pool: NodePool) -> dict[str, Any]:
+def _hardware(pool: FleetPool) -> dict[str, Any]:
     """What preflight compares with the host. A short name that fits several models is no model to compare with."""
-    model = hardware_of(pool).model
+    model = pool.hardware.model
     exact = model.id if model is not None and not model.members else ""
-    return {"gpu_preflight_gpu_model": exact, "gpu_preflight_gpu_count": pool.gpus_per_node}
+    return {"gpu_preflight_gpu_model": exact, "gpu_preflight_gpu_count": pool.hardware.gpus}
 
 
-def cuda_target(pool: NodePool, stack: ExistingStack) -> str | None:
+def cuda_target(pool: FleetPool, stack: Stack) -> str | None:
     """The highest CUDA version that the driver has to reach for the pool's teams, or None.
 
     Left out are images that run on older drivers through cuda-compat: those of teams that say so, and base images of
@@ -168,39 +167,39 @@ def cuda_target(pool: NodePool, stack: ExistingStack) -> str | None:
     return "{}.{}".format(*max(versions)) if versions else None
 
 
-def _host(pool: NodePool, stack: ExistingStack) -> dict[str, Any]:
+def _host(pool: FleetPool, stack: ExistingStack) -> dict[str, Any]:
     """The roles bring driver, fabric manager and toolkit, and cut the GPUs."""
-    wanted, spec = host_driver(pool), method_of(pool, stack)
-    model = hardware_of(pool).model
+    spec, method, model = node_pool(pool), pool.method, pool.hardware.model
+    wanted = host_driver(spec)
     modules = model.modules if model is not None and model.modules != "both" else "auto"
     variables: dict[str, Any] = {
         "gpu_driver_method": wanted.method,
         "gpu_driver_flavour": wanted.flavour or modules,
         "gpu_fabric_mode": "auto",
         "gpu_container_toolkit_state": "present",
-        "gpu_container_toolkit_default_runtime": pool.nvidia_default_runtime,
-        "gpu_container_toolkit_unprivileged_envvar": _by_environment(stack, spec),
-        "gpu_health_time_slice": (spec.time_slice or "") if isinstance(spec, TimeSlicing) else "",
+        "gpu_container_toolkit_default_runtime": spec.nvidia_default_runtime,
+        "gpu_container_toolkit_unprivileged_envvar": _by_environment(stack, method),
+        "gpu_health_time_slice": (method.time_slice or "") if isinstance(method, TimeSlicing) else "",
         "gpu_mig_layout": "",
     }
-    if pool.driver_branch is not None:
-        variables["gpu_driver_branch"] = pool.driver_branch
-    if pool.driver_version is not None:
-        variables["gpu_driver_version"] = pool.driver_version
+    if spec.driver_branch is not None:
+        variables["gpu_driver_branch"] = spec.driver_branch
+    if spec.driver_version is not None:
+        variables["gpu_driver_version"] = spec.driver_version
     if wanted.runfile_sha256 is not None:
         variables["gpu_driver_runfile_sha256"] = wanted.runfile_sha256
     if (cuda := cuda_target(pool, stack)) is not None:
         variables["gpu_preflight_cuda_target"] = cuda
-    return variables | _mig(pool, stack)
+    return variables | _mig(pool)
 
 
-def _by_environment(stack: ExistingStack, spec: Method) -> bool:
+def _by_environment(stack: ExistingStack, method: Method) -> bool:
     """Whether containers are told their GPUs by NVIDIA_VISIBLE_DEVICES: the way of the standalone plugin and of HAMi.
 
     The toolkit ignores the variable in unprivileged containers unless it is told so, and pods would have no GPU. The
     operator's plugin uses CDI.
     """
-    return isinstance(stack.stack, PluginRoute) or spec.own_plugin
+    return isinstance(stack.stack, PluginRoute) or method.own_plugin
 
 
 def _operator() -> dict[str, Any]:
@@ -208,22 +207,8 @@ def _operator() -> dict[str, Any]:
     return {"gpu_driver_method": "none", "gpu_fabric_mode": "none", "gpu_container_toolkit_state": "absent"}
 
 
-def mig_layout(pool: NodePool, stack: Stack) -> tuple[str, dict[str, int]] | None:
-    """(name, instances of each GPU) of the layout that the roles apply on the hosts of a pool, or None.
-
-    One kind of instance has the name that every mig-parted has for it, such as all-1g.10gb.
-    """
-    spec = method_of(pool, stack)
-    if pool.driver != "host" or not isinstance(spec, Mig):
-        return None
-    instances = spec.layout(hardware_of(pool))
-    if instances is None:
-        return None
-    return (f"all-{spec.profile}" if spec.profile else layout_name(instances)), instances
-
-
-def _mig(pool: NodePool, stack: Stack) -> dict[str, Any]:
-    wanted = mig_layout(pool, stack)
+def _mig(pool: FleetPool) -> dict[str, Any]:
+    wanted = mig_layout(pool)
     if wanted is None:
         return {}
     name, instances = wanted

@@ -7,16 +7,15 @@ from pathlib import Path
 
 from gpufleet.compiled import Compiled, MoreRules
 from gpufleet.findings.finding import Finding, Severity
+from gpufleet.fleet.model import Fleet
 from gpufleet.inventory.inventory import Inventory, inventory
-from gpufleet.places.existing.model import ExistingStack
-from gpufleet.plan.hosts import check_inventory
+from gpufleet.rules.inventory import check_inventory
 from gpufleet.stackfile.kubeconfig import kubeconfig_file
-from gpufleet.stackfile.model import Stack
 
 
-def kubeconfig_path(stack: Stack, root: Path, environment: Mapping[str, str]) -> str | None:
+def kubeconfig_path(fleet: Fleet, root: Path, environment: Mapping[str, str]) -> str | None:
     """The absolute path. None: it is a secret of the Pulumi stack."""
-    ref = stack.cluster.kubeconfig if isinstance(stack, ExistingStack) else None
+    ref = fleet.place.kubeconfig(fleet.stack)
     path = kubeconfig_file(ref, root, environment)
     return str(path) if path else None
 
@@ -24,16 +23,16 @@ def kubeconfig_path(stack: Stack, root: Path, environment: Mapping[str, str]) ->
 def inventory_rules(root: Path, environment: Mapping[str, str]) -> MoreRules:
     """The rules of an inventory, for `compile_file`."""
 
-    def rules(stack: Stack | None) -> list[Finding]:
-        return [] if stack is None else check_inventory(stack, kubeconfig_path(stack, root, environment))
+    def rules(fleet: Fleet | None) -> list[Finding]:
+        return [] if fleet is None else list(check_inventory(fleet, kubeconfig_path(fleet, root, environment)))
 
     return rules
 
 
 def inventory_of(compiled: Compiled, root: Path, environment: Mapping[str, str]) -> Inventory | None:
     """The inventory, None where there are errors."""
-    stack = compiled.stack
-    return None if stack is None else inventory(stack, kubeconfig_path(stack, root, environment))
+    fleet = compiled.fleet
+    return None if fleet is None else inventory(fleet, kubeconfig_path(fleet, root, environment))
 
 
 def warnings(compiled: Compiled) -> list[Finding]:

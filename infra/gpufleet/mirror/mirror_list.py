@@ -6,22 +6,32 @@ Names and versions come from the tables that the roles read. What no table state
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any
 
-from gpufleet.catalog import DriverBranch, component, packages_for, reading
-from gpufleet.catalog.platforms import Platform, cuda_tree, platform
-from gpufleet.inventory.inventory import mig_layout
+from gpufleet.catalog import DriverBranch, PackageNames, component
+from gpufleet.catalog.hosts import FabricPlatform, fabric_platforms
+from gpufleet.catalog.packages import build_packages, extra_repositories, toolkit_packages, version_lock
+from gpufleet.catalog.platforms import runfile_url
+from gpufleet.catalog.versions import upstream
+from gpufleet.fleet.model import Fleet, FleetPool
+from gpufleet.hosts import packages, sources
+from gpufleet.hosts.driver import installer_url
+from gpufleet.hosts.platform import System
 from gpufleet.parts.artifact import Image
-from gpufleet.places.existing.model import ExistingStack, NodePool
-from gpufleet.places.existing.place import hardware_of
+from gpufleet.places.existing.hosts import (
+    host_driver,
+    kernel_modules,
+    listed_pools,
+    mig_layout,
+    system,
+    target_driver,
+)
+from gpufleet.places.existing.model import ExistingStack, NodePool, existing_stack, node_pool
 from gpufleet.plan.compile import stack_images
-from gpufleet.plan.hosts import host_driver, kernel_modules, listed_pools, target_driver
 from gpufleet.plan.model import Plan
 from gpufleet.stackfile.model import Stack
-
-_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True)
@@ -90,20 +100,19 @@ class MirrorList:
         return asdict(self)
 
 
-def mirror_list(stack: Stack, plan: Plan, today: date) -> MirrorList:
+def mirror_list(fleet: Fleet, plan: Plan, today: date) -> MirrorList:
     """What the stack needs; `today` decides which driver branches are still supported where a pool names none."""
     unknown: list[str] = []
-    images = tuple(_images(stack, plan, unknown))
+    images = tuple(_images(fleet.stack, plan, unknown))
     charts = tuple(_charts(plan, unknown))
     repositories: dict[tuple[str, str, str], Repository] = {}
     files: list[File] = []
-    if isinstance(stack, ExistingStack):
-        for i, pool in listed_pools(stack):
-            if pool.driver != "host":
-                continue
-            for repository in _repositories(pool, stack, i, today, unknown, files):
-                key = (repository.name, repository.os, repository.architecture)
-                repositories[key] = _joined(repositories.get(key), repository)
+    for pool in listed_pools(fleet):
+        if pool.owner != "host":
+            continue
+        for repository in _repositories(pool, existing_stack(fleet), today, unknown, files):
+            key = (repository.name, repository.os, repository.architecture)
+            repositories[key] = _joined(repositories.get(key), repository)
     return MirrorList(
         images=images,
         charts=charts,
@@ -116,12 +125,11 @@ def mirror_list(stack: Stack, plan: Plan, today: date) -> MirrorList:
 def _joined(one: Repository | None, other: Repository) -> Repository:
     if one is None:
         return other
-    packages = _sorted([*one.packages, *other.packages])
-    return Repository(one.name, one.os, one.architecture, one.address, one.used, one.keys, packages)
+    return replace(one, packages=_sorted([*one.packages, *other.packages]))
 
 
-def _sorted(packages: Iterable[Package]) -> tuple[Package, ...]:
-    return tuple(sorted(set(packages), key=lambda p: (p.name, p.version or "", p.note)))
+def _sorted(found: Iterable[Package]) -> tuple[Package, ...]:
+    return tuple(sorted(set(found), key=lambda p: (p.name, p.version or "", p.note)))
 
 
 def _images(stack: Stack, plan: Plan, unknown: list[str]) -> Iterator[Image]:
@@ -141,158 +149,127 @@ def _charts(plan: Plan, unknown: list[str]) -> Iterator[Chart]:
 
 
 def _repositories(
-    pool: NodePool, stack: ExistingStack, i: int, today: date, unknown: list[str], files: list[File]
+    pool: FleetPool, stack: ExistingStack, today: date, unknown: list[str], files: list[File]
 ) -> Iterator[Repository]:
     """The repositories of one pool's hosts. What cannot be told goes into `unknown`, single files into `files`."""
+    spec = node_pool(pool)
     branch, version = target_driver(pool, today)
     if branch is None or version is None:
-        unknown.append(f"driver version of pool {pool.name}: set pools[{i}].driverVersion")
-    elif not (pool.driver_branch or pool.driver_version):
+        unknown.append(f"driver version of pool {pool.name}: set {pool.path}.driverVersion")
+    elif not (spec.driver_branch or spec.driver_version):
         unknown.append(
             f"driver version of pool {pool.name} after today: none is stated, so the roles take the newest long-term"
-            f" branch of their table, now {version}; set pools[{i}].driverBranch or driverVersion"
+            f" branch of their table, now {version}; set {pool.path}.driverBranch or driverVersion"
         )
-    if host_driver(pool).method == "runfile" and version is not None:
-        files.append(_runfile(pool, stack, version))
-    system = platform(pool.os) if pool.os else None
-    if system is None:
-        unknown.append(f"packages for the hosts of pool {pool.name}: set pools[{i}].os, such as ubuntu-24.04")
+    if host_driver(spec).method == "runfile" and version is not None:
+        files.append(_runfile(spec, stack, version))
+    seen = system(spec)
+    if seen is None:
+        unknown.append(f"packages for the hosts of pool {pool.name}: set {pool.path}.os, such as ubuntu-24.04")
         return
     if branch is not None and version is not None:
-        yield from _driver(pool, stack, system, branch, version, unknown)
-    yield _toolkit(pool, stack, system)
-    yield _distribution(pool, system, unknown)
-    if mig_layout(pool, stack) is not None:
+        yield from _driver(pool, stack, seen, branch, version, unknown)
+    yield _toolkit(stack, seen)
+    yield _distribution(pool, seen, unknown)
+    if mig_layout(pool) is not None:
         manager = component("mig-parted")
         unknown.append(
-            f"address of the package nvidia-mig-manager {manager.version} ({system.manager}): no repository of the"
+            f"address of the package nvidia-mig-manager {manager.version} ({seen.manager}): no repository of the"
             " vendor has it; take it from the releases of NVIDIA/mig-parted, into a repository that the hosts know"
         )
 
 
 def _runfile(pool: NodePool, stack: ExistingStack, version: str) -> File:
-    def filled(url: str) -> str:
-        return url.replace("<version>", version).replace("<machine>", pool.architecture)
-
-    vendor = str(reading.rows("host_repositories", "runfiles")[0]["url"])
-    mirror = stack.hosts.mirror
-    own = mirror.runfile_url if mirror is not None else None
-    return File(filled(vendor), filled(own or vendor), host_driver(pool).runfile_sha256)
+    vendor, mirror = runfile_url(), stack.hosts.mirror
+    own = (mirror.runfile_url if mirror is not None else None) or vendor
+    address, used = (installer_url(url, version, pool.architecture) for url in (vendor, own))
+    return File(address, used, host_driver(pool).runfile_sha256)
 
 
 def _driver(
-    pool: NodePool, stack: ExistingStack, system: Platform, branch: DriverBranch, version: str, unknown: list[str]
+    pool: FleetPool, stack: ExistingStack, seen: System, branch: DriverBranch, version: str, unknown: list[str]
 ) -> Iterator[Repository]:
-    method = host_driver(pool).method
+    method = host_driver(node_pool(pool)).method
     if method == "runfile":
         return
-    row = packages_for(branch.branch, system.family, "ubuntu-archive" if method == "distro" else "cuda")
-    flavour = kernel_modules(pool, branch)
-    if row is None or flavour is None or not row.names["driver_meta"].get(flavour):
+    row, flavour = packages.names_for(branch.branch, seen, method), kernel_modules(pool, branch)
+    names = packages.driver_packages(row, flavour) if row and flavour else []
+    if row is None or not names:
         what = f"{flavour or 'any'} modules of branch {branch.branch} for {pool.os}"
         unknown.append(f"driver packages of pool {pool.name}: no table has {what}")
         return
-    names = [str(row.names["driver_meta"][flavour])]
-    names += [str(row.names["utils"])] if row.names.get("utils") else []
-    signed = row.names.get("signed_modules")
-    packages = [Package(_filled(name, branch, version), version) for name in names]
-    if signed:
-        note = "one for each kernel flavour in use, such as generic, at the kernel's version"
-        packages.append(Package(_filled(str(signed[flavour]), branch, version), None, note))
-    packages.append(Package("nvidia-persistenced", version, "where the branch has it as a package of its own"))
-    packages += _fabric(pool, row.names, branch, version, unknown)
-    packages.append(Package("*", version, "whatever these depend on in the same repository, at the same version"))
+    found = [_package(name, branch, version) for name in names]
+    found.append(Package(packages.PERSISTENCED, version, "where the branch has it as a package of its own"))
+    found += _fabric(pool, row, seen, branch, version, unknown)
+    found.append(Package("*", version, "whatever these depend on in the same repository, at the same version"))
     if method == "distro":
-        yield Repository("distro", system.id, pool.architecture, None, None, (), _sorted(packages))
+        yield Repository("distro", seen.key, seen.architecture, None, None, (), _sorted(found))
         return
-    tree = cuda_tree(system, pool.architecture)
-    address = None
-    if tree is not None:
-        distro, machine = tree.split("/")
-        template = str(reading.rows("repositories", "repositories")[0]["url"])
-        address = template.replace("<directory>", distro).replace("<architecture directory>", machine)
+    vendor = sources.vendor("cuda", seen)
+    if vendor.url is None:
+        unknown.append(f"driver packages for {pool.os} on {seen.architecture}: the vendor has no repository for it")
+    keys = tuple(Key(vendor.key_url, key) for key in vendor.fingerprints)
+    unknown += [f"address of the key {k.fingerprint} of {vendor.url}" for k in keys if k.address is None]
     mirror = stack.hosts.mirror.cuda if stack.hosts.mirror else None
-    used = _used(mirror.url, tree, pool.architecture) if mirror else address
-    keys = tuple(_cuda_keys(address, system.manager))
-    if address is None:
-        unknown.append(f"driver packages for {pool.os} on {pool.architecture}: the vendor has no repository for it")
-    unknown += [f"address of the key {k.fingerprint} of {address}" for k in keys if k.address is None]
-    yield Repository("cuda", system.id, pool.architecture, address, used, keys, _sorted(packages))
+    used = sources.fill(mirror.url, seen) if mirror else vendor.url
+    yield Repository("cuda", seen.key, seen.architecture, vendor.url, used, keys, _sorted(found))
 
 
-def _filled(name: str, branch: DriverBranch, version: str) -> str:
-    return name.replace("<branch>", str(branch.branch)).replace("<version>", version)
+def _package(name: str, branch: DriverBranch, version: str) -> Package:
+    filled = packages.filled(name, branch.branch, version)
+    if packages.KERNEL_FLAVOUR in filled:
+        note = "one for each kernel flavour in use, such as generic, at the kernel's version"
+        return Package(filled, None, note)
+    return Package(filled, version)
 
 
-def _used(url: str, tree: str | None, machine: str) -> str:
-    distro, _, directory = (tree or "").partition("/")
-    filled = url.replace("<directory>", distro).replace("<architecture directory>", directory)
-    return filled.replace("<machine>", machine).replace("<architecture>", _MACHINES[machine])
-
-
-def _fabric(pool: NodePool, names: Any, branch: DriverBranch, version: str, unknown: list[str]) -> Iterator[Package]:
-    """Packages of the NVLink fabric. The roles look for NVSwitch on the host; here the model says where it may be."""
-    model = hardware_of(pool).model
+def _fabrics(pool: FleetPool) -> Iterator[FabricPlatform]:
+    """The fabrics that a pool's hosts may have. The roles look for NVSwitch on the host; the model says where it may
+    be."""
+    model = pool.hardware.model
     members = set(model.members or (model.id,)) if model else set()
-    for row in reading.rows("fabric", "fabric_platforms"):
-        if not members & set(row["gpus"]):
-            continue
-        kinds = [k for k, wanted in (("fabric_manager", "fabric_manager"), ("nscq", "fabric_manager"),
-                                     ("nvsdm", "nvlsm"), ("imex", "imex")) if row[wanted]]  # fmt: skip
-        if pool.architecture != "x86_64":
-            kinds = [k for k in kinds if k != "nvsdm"]  # x86_64 only (packages.yaml)
-        where = "where the host has NVSwitch" if row["fabric_manager"] else ""
-        for kind in kinds:
-            if names.get(kind):
-                yield Package(_filled(str(names[kind]), branch, version), version, where)
-            else:
-                unknown.append(f"{kind} of driver {version} for pool {pool.name}: no table names a package")
-        if row["nvlsm"]:
-            yield Package("nvlsm", None, where)
+    yield from (row for row in fabric_platforms().values() if members & set(row.gpus))
 
 
-def _cuda_keys(address: str | None, manager: str) -> Iterator[Key]:
-    """The key of a directory of the vendor's repository, by the table that the roles use."""
-    if address is None:
-        return
-    directory = address.rstrip("/").split("/")[-2]
-    rows = [r for r in reading.rows("host_repositories", "repository_keys") if r["manager"] == manager]
-    own = [r for r in rows if r["directory"] == directory] or [r for r in rows if r["directory"] is None]
-    for row in own[:1]:
-        yield Key(f"{address}{row['file']}" if row["file"] else None, row["key"])
+def _fabric(
+    pool: FleetPool, row: PackageNames, seen: System, branch: DriverBranch, version: str, unknown: list[str]
+) -> Iterator[Package]:
+    """Packages of the NVLink fabric."""
+    for fabric in _fabrics(pool):
+        where = "where the host has NVSwitch" if "fabric_manager" in fabric.roles else ""
+        for name in packages.fabric_packages(row, fabric.roles, seen.architecture):
+            yield Package(packages.filled(name, branch.branch, version), version, where)
+        for role in packages.missing_roles(row, fabric.roles, seen.architecture):
+            unknown.append(f"{role} of driver {version} for pool {pool.name}: no table names a package")
+        for name in fabric.vendor_packages:
+            yield Package(name, None, where)
 
 
-def _toolkit(pool: NodePool, stack: ExistingStack, system: Platform) -> Repository:
-    row = next(r for r in reading.rows("host_toolkit", "toolkit_repositories") if r["manager"] == system.manager)
-    address = _used(str(row["url"]), None, pool.architecture)
-    key = next(k for k in reading.rows("repositories", "signing_keys") if k["use"].startswith("container toolkit"))
+def _toolkit(stack: ExistingStack, seen: System) -> Repository:
+    vendor = sources.vendor("container-toolkit", seen)
     mirror = stack.hosts.mirror.toolkit if stack.hosts.mirror else None
-    rows = reading.rows("platforms", "toolkit_packages")
-    packages = _sorted(Package(r["package"], str(r["version"]).partition("-")[0]) for r in rows)
     return Repository(
         name="container-toolkit",
-        os=system.id,
-        architecture=pool.architecture,
-        address=address,
-        used=_used(mirror.url, None, pool.architecture) if mirror else address,
-        keys=(Key(str(row["key"]), key["short_id"]),),
-        packages=packages,
+        os=seen.key,
+        architecture=seen.architecture,
+        address=vendor.url,
+        used=sources.fill(mirror.url, seen) if mirror else vendor.url,
+        keys=tuple(Key(vendor.key_url, key) for key in vendor.fingerprints),
+        packages=_sorted(Package(row.package, upstream(row.version)) for row in toolkit_packages()),
     )
 
 
-def _distribution(pool: NodePool, system: Platform, unknown: list[str]) -> Repository:
+def _distribution(pool: FleetPool, seen: System, unknown: list[str]) -> Repository:
     """What comes from the operating system's own repositories, which the hosts have already."""
-    packages = [Package(name, None, "<kernel> is `uname -r` of the hosts") for name in system.headers]
-    packages.append(Package("dkms", None, "with the compiler that it depends on"))
-    for row in reading.rows("host_repositories", "version_lock"):
-        if row["platform"] == system.id and host_driver(pool).method != "runfile":
-            packages.append(Package(str(row["package"]), None, "the roles hold versions with it"))
-    model = hardware_of(pool).model
-    members = set(model.members or (model.id,)) if model else set()
-    if any(row["nvlsm"] and members & set(row["gpus"]) for row in reading.rows("fabric", "fabric_platforms")):
-        packages.append(Package("infiniband-diags", None))
-    for row in reading.rows("host_repositories", "extra_repositories"):
-        if row["platform"] == system.id:
-            extra = ", ".join(row["repositories"])
-            unknown.append(f"addresses and keys of {extra} for {system.id}: the host's own, which dkms comes from")
-    return Repository("operating system", system.id, pool.architecture, None, None, (), _sorted(packages))
+    headers = seen.row.headers if seen.row else ()
+    found = [Package(name, None, "<kernel> is `uname -r` of the hosts") for name in headers]
+    builds = build_packages(seen.manager, runfile=True)
+    found += [Package(name, None, "with the compiler that it depends on") for name in builds]
+    lock = version_lock(seen.key)
+    if lock and host_driver(node_pool(pool)).method != "runfile":
+        found.append(Package(lock, None, "the roles hold versions with it"))
+    found += [Package(name, None) for fabric in _fabrics(pool) for name in fabric.system_packages]
+    extra = ", ".join(extra_repositories(seen.key))
+    if extra:
+        unknown.append(f"addresses and keys of {extra} for {seen.key}: the host's own, which dkms comes from")
+    return Repository("operating system", seen.key, seen.architecture, None, None, (), _sorted(found))

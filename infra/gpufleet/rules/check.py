@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.registry import load, run_checks
 from gpufleet.fleet.model import Fleet
-from gpufleet.plan.hosts import check_hosts
 
 
 def check(fleet: Fleet) -> list[Finding]:
@@ -20,7 +19,6 @@ def check(fleet: Fleet) -> list[Finding]:
     for pool in fleet.pools:
         found += run_checks(f"{kind} pool", pool)
         found += run_checks("pool", pool)
-    found += check_hosts(fleet.stack)
     found += run_checks(kind, fleet)
     found += run_checks("stack", fleet)
     return found

@@ -16,12 +16,10 @@ from gpufleet.catalog.cuda import Fit, fit, newest_cuda_major, required_cuda
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.path import join_path
 from gpufleet.findings.registry import finding
+from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.fleet.owner import NVIDIA_RUNTIME_CLASS
-from gpufleet.inventory.inventory import mig_layout
-from gpufleet.places.existing.model import ExistingStack, NodePool
-from gpufleet.places.existing.place import hardware_of
-from gpufleet.plan.hosts import PREPARED_OWNERS, host_driver, listed_pools
-from gpufleet.stackfile.model import Stack
+from gpufleet.places.existing.hosts import PREPARED_OWNERS, host_driver, listed_pools, mig_layout
+from gpufleet.places.existing.model import existing_stack, node_pool
 
 
 class _Part(BaseModel):
@@ -97,7 +95,7 @@ class _Host:
     """One host with its pool, its fact and its place in the stack file."""
 
     name: str
-    pool: NodePool
+    pool: FleetPool
     fact: HostFact
     path: str
 
@@ -106,22 +104,22 @@ class _Host:
         return finding(code, self.path, value=value, host=self.name, **details)
 
 
-def check_facts(stack: Stack, facts: Mapping[str, HostFact | None]) -> list[Finding]:
+def check_facts(fleet: Fleet, facts: Mapping[str, HostFact | None]) -> list[Finding]:
     """Everything in the facts that contradicts the stack, by host in the order of the stack file.
 
     A host whose fact is None was asked, and its answer is reported elsewhere.
     """
     found: list[Finding] = []
-    listed: dict[str, tuple[int, NodePool]] = {}
-    for i, pool in listed_pools(stack):
-        listed |= dict.fromkeys(pool.hosts, (i, pool))
+    listed: dict[str, FleetPool] = {}
+    for pool in listed_pools(fleet):
+        listed |= dict.fromkeys(node_pool(pool).hosts, pool)
     for name in facts:
         if name not in listed:
             found.append(finding("GF822", "pools", value=name, allowed=sorted(listed)))
-    for name, (i, pool) in listed.items():
-        if pool.driver not in PREPARED_OWNERS:
+    for name, pool in listed.items():
+        if pool.owner not in PREPARED_OWNERS:
             continue
-        path = join_path(("pools", i, "hosts", name))
+        path = join_path(("pools", pool.index, "hosts", name))
         if name not in facts:
             found.append(finding("GF823", path, value=name))
             continue
@@ -131,11 +129,11 @@ def check_facts(stack: Stack, facts: Mapping[str, HostFact | None]) -> list[Find
         host = _Host(name, pool, fact, path)
         about = [
             *_check_gpus(host),
-            *(_check_host_owner(host, stack) if pool.driver == "host" else _check_operator_owner(host)),
+            *(_check_host_owner(host, fleet) if pool.owner == "host" else _check_operator_owner(host)),
             *_check_state(host),
-            *_check_images(host, stack),
+            *_check_images(host, fleet),
         ]
-        if not about and not host.fact.healthy and pool.driver == "host":
+        if not about and not host.fact.healthy and pool.owner == "host":
             about.append(host.says("GF838", "not healthy"))
         found += about
     return found
@@ -143,9 +141,9 @@ def check_facts(stack: Stack, facts: Mapping[str, HostFact | None]) -> list[Find
 
 def _check_gpus(host: _Host) -> Iterator[Finding]:
     models = [gpu.model for gpu in host.fact.gpus]
-    if len(models) != host.pool.gpus_per_node:
-        yield host.says("GF833", len(models), allowed=[host.pool.gpus_per_node])
-    wanted = hardware_of(host.pool).model
+    if len(models) != host.pool.hardware.gpus:
+        yield host.says("GF833", len(models), allowed=[host.pool.hardware.gpus])
+    wanted = host.pool.hardware.model
     if wanted is None:
         return
     for model in sorted(set(models)):
@@ -167,27 +165,27 @@ def _check_operator_owner(host: _Host) -> Iterator[Finding]:
         yield host.says("GF830", mig.layout)
 
 
-def _check_host_owner(host: _Host, stack: Stack) -> Iterator[Finding]:
+def _check_host_owner(host: _Host, fleet: Fleet) -> Iterator[Finding]:
     yield from _check_driver(host)
-    yield from _check_mig(host, stack)
-    yield from _check_runtime(host, stack)
+    yield from _check_mig(host)
+    yield from _check_runtime(host, fleet)
 
 
 def _check_driver(host: _Host) -> Iterator[Finding]:
-    driver, pool = host.fact.driver, host.pool
+    driver, pool, spec = host.fact.driver, host.pool, host.pool.spec
     if driver.version is None:
         yield host.says("GF826", driver.library or "none")
         return
     branch = str(driver_version(driver.version).branch)
-    if pool.driver_version is not None and driver.version != pool.driver_version:
-        yield host.says("GF827", driver.version, allowed=[pool.driver_version])
-    elif pool.driver_branch is not None and branch != pool.driver_branch:
-        yield host.says("GF828", driver.version, allowed=[pool.driver_branch])
-    elif pool.driver_version is None:
+    if spec.driver_version is not None and driver.version != spec.driver_version:
+        yield host.says("GF827", driver.version, allowed=[spec.driver_version])
+    elif spec.driver_branch is not None and branch != spec.driver_branch:
+        yield host.says("GF828", driver.version, allowed=[spec.driver_branch])
+    elif spec.driver_version is None:
         yield from _check_gpu_driver(host, driver.version)
-    model = hardware_of(pool).model
+    model = pool.hardware.model
     modules = model.modules if model is not None and model.modules != "both" else None
-    wanted = host_driver(pool).flavour or modules
+    wanted = host_driver(node_pool(pool)).flavour or modules
     if wanted is not None and driver.flavour is not None and driver.flavour != wanted:
         yield host.says("GF840", driver.flavour, allowed=[wanted])
     if driver.library is not None and driver.library != driver.version:
@@ -197,13 +195,13 @@ def _check_driver(host: _Host) -> Iterator[Finding]:
 def _check_gpu_driver(host: _Host, version: str) -> Iterator[Finding]:
     """Where the stack names no exact version, the one on the host has to know the GPU; a named one is checked by the
     plan."""
-    model = hardware_of(host.pool).model
+    model = host.pool.hardware.model
     if model is not None and model.min_driver and driver_version(version) < driver_version(model.min_driver):
         yield host.says("GF842", version, gpu=model.id, oldest=model.min_driver)
 
 
-def _check_mig(host: _Host, stack: Stack) -> Iterator[Finding]:
-    mig, wanted = host.fact.mig, mig_layout(host.pool, stack)
+def _check_mig(host: _Host) -> Iterator[Finding]:
+    mig, wanted = host.fact.mig, mig_layout(host.pool)
     enabled = any(mode == "Enabled" for mode in mig.modes)
     if wanted is None and (enabled or mig.layout not in (None, "all-disabled")):
         yield host.says("GF829", f"layout {mig.layout}" if mig.layout else "the mode is on", allowed=["no MIG"])
@@ -212,11 +210,11 @@ def _check_mig(host: _Host, stack: Stack) -> Iterator[Finding]:
         yield host.says("GF829", f"layout {mig.layout or 'none'}{state}", allowed=[wanted[0]])
 
 
-def _check_runtime(host: _Host, stack: Stack) -> Iterator[Finding]:
-    runtime, wanted = host.fact.runtime, host.pool.nvidia_default_runtime
+def _check_runtime(host: _Host, fleet: Fleet) -> Iterator[Finding]:
+    runtime, wanted = host.fact.runtime, node_pool(host.pool).nvidia_default_runtime
     if host.fact.toolkit.version is None:
         yield host.says("GF831", "none")
-    owner = _runtime_owner(stack)
+    owner = _runtime_owner(fleet)
     if owner != "auto" and runtime.owner != owner:
         yield host.says("GF843", runtime.owner or "unclear", allowed=[owner])
         return  # what the runtime knows was read in the wrong place
@@ -228,10 +226,9 @@ def _check_runtime(host: _Host, stack: Stack) -> Iterator[Finding]:
         yield host.says("GF839", runtime.default, allowed=["true" if wanted else "false"])
 
 
-def _runtime_owner(stack: Stack) -> str:
-    if not isinstance(stack, ExistingStack):
-        return "auto"
-    known = distribution(stack.cluster.distribution)
+def _runtime_owner(fleet: Fleet) -> str:
+    stack = existing_stack(fleet)
+    known = distribution(fleet.distribution)
     return stack.hosts.runtime_owner or (known.host_runtime_owner if known else "auto")
 
 
@@ -240,7 +237,7 @@ def _check_state(host: _Host) -> Iterator[Finding]:
     fact = host.fact
     if fact.reboot_required:
         yield host.says("GF837", "; ".join(fact.reboot_required))
-    if host.pool.driver != "host":
+    if host.pool.owner != "host":
         return
     loaded, fabric = fact.driver.version, fact.fabric
     if fabric.unit is not None and loaded is not None and fabric.version != loaded:
@@ -249,13 +246,13 @@ def _check_state(host: _Host) -> Iterator[Finding]:
         yield host.says("GF845", fabric.platform)
 
 
-def _check_images(host: _Host, stack: Stack) -> Iterator[Finding]:
+def _check_images(host: _Host, fleet: Fleet) -> Iterator[Finding]:
     """The images that teams name, on the driver that is loaded; the plan knows only what the stack file says of it."""
-    model, version = hardware_of(host.pool).model, host.fact.driver.version
+    model, version = host.pool.hardware.model, host.fact.driver.version
     if version is None:
         return
     newest = newest_cuda_major(model.compute_capability) if model else None
-    for team in stack.teams:
+    for team in fleet.stack.teams:
         for image in team.images if host.pool.name in team.pools else ():
             needs = required_cuda(image, {})
             if needs and fit(needs, version, newest, compat=team.cuda_compat) is Fit.REFUSED:

@@ -1,7 +1,18 @@
 """Rules about hosts in stack files: drivers, operating systems, package sources."""
 
-from gpufleet.findings.finding import Severity
-from gpufleet.findings.registry import rule
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpufleet.catalog import driver_branch
+from gpufleet.catalog.platforms import platform_names
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.registry import check, rule
+from gpufleet.fleet.model import Fleet, FleetPool
+from gpufleet.hosts.platform import System
+from gpufleet.places.existing.hosts import PREPARED_OWNERS, host_driver, source_hosts, system
+from gpufleet.places.existing.model import ExistingStack, NodePool, existing_stack, node_pool
+from gpufleet.stackfile.rules import GF109
 
 GF801 = rule(
     "GF801", Severity.ERROR,
@@ -114,3 +125,76 @@ GF808 = rule(
             allowedHosts: [mirror.example.com]
     """,
 )
+
+
+@check("existing pool", GF801, GF802, GF803, GF804)
+def host_driver_wanted(pool: FleetPool) -> Iterator[Finding]:
+    """How the roles are asked to install the driver, against owner, GPU and branch."""
+    spec, path, model = node_pool(pool), pool.path, pool.hardware.model
+    wanted = spec.host_driver
+    if wanted is None:
+        return
+    if spec.driver != "host":
+        yield GF801.at(f"{path}.hostDriver", value=spec.driver)
+        return
+    if wanted.method == "runfile" and spec.driver_version is None:
+        yield GF802.at(f"{path}.hostDriver.method", value=wanted.method)
+    if wanted.flavour is None:
+        return
+    where = f"{path}.hostDriver.flavour"
+    if model is not None and model.modules not in ("both", wanted.flavour):
+        yield GF803.at(where, value=wanted.flavour, allowed=[model.modules], gpu=model.id)
+    pinned = spec.driver_version or spec.driver_branch
+    branch = driver_branch(pinned) if pinned else None
+    if branch is not None and branch.kernel_modules not in ("both", wanted.flavour):
+        number, offered = str(branch.branch), [branch.kernel_modules]
+        yield GF804.at(where, value=wanted.flavour, allowed=offered, branch=number)
+
+
+@check("existing", GF109, GF805, GF806, GF807)
+def operating_systems(fleet: Fleet) -> Iterator[Finding]:
+    """The hosts' operating systems, and whether a driver can come there as asked."""
+    stack = existing_stack(fleet)
+    for i, pool in enumerate(stack.pools):
+        yield from _system(pool, stack, f"pools[{i}]")
+
+
+def _system(pool: NodePool, stack: ExistingStack, path: str) -> Iterator[Finding]:
+    if pool.os is None:
+        return
+    where, seen = f"{path}.os", system(pool)
+    if seen is None:
+        because = "Package names and repositories come from a table of operating systems."
+        what = "operating system"
+        yield GF109.at(where, value=pool.os, allowed=platform_names(), what=what, because=because)
+    elif not pool.hosts or pool.driver not in PREPARED_OWNERS:
+        return
+    elif seen.row and seen.row.support == "refused":
+        yield GF805.at(where, value=pool.os, because=seen.refused or "It is not supported.")
+    elif pool.driver == "host":
+        yield from _route(pool, seen, stack, path)
+
+
+def _route(pool: NodePool, seen: System, stack: ExistingStack, path: str) -> Iterator[Finding]:
+    """Whether the driver is available as asked. Own mirrors, and repositories of others, are not checked."""
+    method, mirror = host_driver(pool).method, stack.hosts.mirror
+    where = f"{path}.hostDriver.method" if pool.host_driver else f"{path}.os"
+    if method == "cuda_repo" and (not stack.hosts.manage_repositories or (mirror and mirror.cuda)):
+        return
+    if method not in seen.routes:
+        routes = [r for r in seen.routes if r != "none"]
+        yield GF806.at(where, value=method, allowed=routes, os=pool.os)
+    elif method == "cuda_repo" and seen.tree is None:
+        yield GF807.at(f"{path}.architecture", value=pool.architecture, os=pool.os)
+
+
+@check("existing", GF808)
+def mirror_hosts(fleet: Fleet) -> Iterator[Finding]:
+    """With allowed hosts, every source in use is on one of them: the roles end with an error otherwise."""
+    stack = existing_stack(fleet)
+    mirror = stack.hosts.mirror
+    if mirror is None or not mirror.allowed_hosts:
+        return
+    for place, host in source_hosts(stack).items():
+        if host not in mirror.allowed_hosts:
+            yield GF808.at(f"hosts.mirror.{place}", value=host, allowed=mirror.allowed_hosts)

@@ -1,7 +1,18 @@
 """Rules about what Ansible needs to reach the hosts."""
 
-from gpufleet.findings.finding import Severity
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.path import join_path
 from gpufleet.findings.registry import rule
+from gpufleet.fleet.model import Fleet
+from gpufleet.places.existing.hosts import PREPARED_OWNERS, listed_pools
+from gpufleet.places.existing.model import node_pool
+
+#: Names that mean something else to Ansible.
+RESERVED_NAMES = ("all", "localhost", "ungrouped")
 
 GF810 = rule(
     "GF810", Severity.ERROR,
@@ -57,3 +68,20 @@ GF813 = rule(
     """,
     fix=("secret: true", "path: idc.conf"),
 )
+
+
+def check_inventory(fleet: Fleet, kubeconfig: str | None) -> Iterator[Finding]:
+    """What keeps Ansible from reaching the hosts, or their cluster; asked when an inventory is."""
+    pools = [pool for pool in listed_pools(fleet) if pool.owner in PREPARED_OWNERS]
+    if not pools:
+        yield GF810.at("pools")
+        return
+    for pool in pools:
+        for name, host in node_pool(pool).hosts.items():
+            path = join_path(("pools", pool.index, "hosts", name))
+            if host is None or host.address is None:
+                yield GF811.at(path, value=name)
+            if name in RESERVED_NAMES:
+                yield GF812.at(path, value=name)
+    if kubeconfig is None:
+        yield GF813.at("cluster.kubeconfig")

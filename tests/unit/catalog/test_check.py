@@ -15,10 +15,9 @@ from gpufleet.cli.main import main
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty catalogue."""
-    monkeypatch.setattr(reading, "DIRECTORY", tmp_path)
-    reading.load.cache_clear()
+    monkeypatch.setattr(reading.STANDARD, "directory", tmp_path)
+    monkeypatch.setattr(reading.STANDARD, "kept", {})
     yield tmp_path
-    reading.load.cache_clear()
 
 
 def write(folder: Path, *rows: str) -> None:

@@ -12,6 +12,7 @@ from gpufleet.catalog import (
     reading,
     repo_directories,
 )
+from gpufleet.catalog.packages import FABRIC_ROLES
 
 
 def test_pci_ids_name_models() -> None:
@@ -49,7 +50,7 @@ def test_nvswitch_ids() -> None:
 def test_every_branch_has_one_package_scheme(branch: int, family: str) -> None:
     fits = [
         row for row in package_names()
-        if (row.repo, row.os_family) == ("cuda", family)
+        if (row.method, row.os_family) == ("cuda_repo", family)
         and (row.min_branch or 0) <= branch <= (row.max_branch or 10**6)
     ]  # fmt: skip
     assert fits == [packages_for(branch, family)]
@@ -74,16 +75,15 @@ def test_package_names_by_branch(
 ) -> None:
     row = packages_for(branch, family)
     assert row is not None
-    names = row.names
-    meta = names["driver_meta"]
-    found = (names["fabric_manager"], names["nscq"], names["imex"], meta["open"], meta["proprietary"])
+    meta = row.driver_meta
+    found = (row.fabric_manager, row.nscq, row.imex, meta["open"], meta["proprietary"])
     assert found == (fabric_manager, nscq, imex, open_name, closed_name)
 
 
 def test_bound_packages_exist() -> None:
     """A package that must carry the driver's version has a name in that range."""
     for row in package_names():
-        assert all(row.names[role] for role in row.names["version_bound"]), row.id
+        assert set(row.version_bound) == {role for role in FABRIC_ROLES if row.name(role)}, row.id
 
 
 def test_repository_directories() -> None:
@@ -117,8 +117,17 @@ def test_fabric_platforms_name_models() -> None:
     named = [gpu for row in rows for gpu in row["gpus"]]
     assert set(named) <= set(gpu_models())
     assert len(named) == len(set(named)), "a model decides for one platform"
-    needs = {row["id"]: (row["fabric_manager"], row["nvlsm"], row["imex"]) for row in rows}
+    needs = {row["id"]: (row["roles"], row["vendor_packages"], row["unit"]) for row in rows}
     assert needs == {
-        "hgx-a100-h100-h200": (True, False, False), "hgx-b200-b300": (True, True, False),
-        "nvl72": (False, False, True), "none": (False, False, False),
+        "hgx-a100-h100-h200": (["fabric_manager", "nscq"], [], "nvidia-fabricmanager.service"),
+        "hgx-b200-b300": (["fabric_manager", "nscq", "nvsdm"], ["nvlsm"], "nvidia-fabricmanager.service"),
+        "nvl72": (["imex"], [], "nvidia-imex.service"), "none": ([], [], None),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("system", "row"), [("ubuntu", "ubuntu-archive"), ("debian", None), ("madeup", None)]
+)  # fmt: skip
+def test_names_of_one_distribution_are_no_names_of_another(system: str, row: str | None) -> None:
+    found = packages_for(580, "debian", "distro", system)
+    assert (found.id if found else None) == row

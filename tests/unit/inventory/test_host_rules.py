@@ -6,7 +6,7 @@ import pytest
 import yaml
 from gpufleet.findings.finding import Severity
 from gpufleet.findings.registry import find, rules
-from gpufleet.plan.hosts import check_inventory
+from gpufleet.rules.inventory import check_inventory
 
 from tests.unit.config.case import Case
 from tests.unit.config.samples import compile_base, the_one, told
@@ -64,8 +64,8 @@ def test_what_only_follows_is_left_out(changes: dict[str, object], only: tuple[s
 
 def asked(base: str, changes: dict[str, object], kubeconfig: str | None = "k") -> list[tuple[str, str]]:
     compiled = compile_base(base, changes)
-    assert compiled.stack is not None, told(compiled)
-    return [(d.code, d.path) for d in check_inventory(compiled.stack, kubeconfig)]
+    assert compiled.fleet is not None, told(compiled)
+    return [(d.code, d.path) for d in check_inventory(compiled.fleet, kubeconfig)]
 
 
 REACHED = {"pools[0].hosts": {"n1": {"address": "10.0.0.1"}}}

@@ -6,10 +6,12 @@ import copy
 import json
 import re
 import runpy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
+from gpufleet.fleet.resolve import resolve
 from gpufleet.inventory.inventory import Inventory, cuda_target, inventory, mig_layout
 from gpufleet.inventory.load import kubeconfig_path
 from gpufleet.inventory.show import as_json, graph, listing
@@ -42,7 +44,7 @@ def stack_of(data: dict[str, Any], changes: dict[str, Any] | None = None) -> Sta
 
 
 def of(changes: dict[str, Any] | None = None) -> Inventory:
-    return inventory(stack_of(FULL, changes), "/k/idc.conf")
+    return inventory(resolve(stack_of(FULL, changes)), "/k/idc.conf")
 
 
 COMMON = {
@@ -227,32 +229,32 @@ def test_a_short_name_of_several_models_is_not_compared() -> None:
 def test_cuda_target(teams: list[dict[str, Any]], target: str | None) -> None:
     rows = [{"name": f"x{i}", "namespace": f"x{i}", "pools": ["t4"], **team} for i, team in enumerate(teams)]
     stack = stack_of(FULL, {"teams": rows})
-    assert cuda_target(stack.pools[2], stack) == target  # type: ignore[arg-type]
+    assert cuda_target(resolve(stack).pools[2], stack) == target
 
 
 def test_the_roles_cut_only_where_the_host_owns_the_driver() -> None:
-    stack = stack_of(FULL)
-    assert [mig_layout(pool, stack) for pool in stack.pools[:3]] == [  # type: ignore[arg-type]
+    pools = resolve(stack_of(FULL)).pools
+    assert [mig_layout(pool) for pool in pools[:3]] == [
         ("all-1g.10gb", {"1g.10gb": 7}),
         ("2x1g.18gb_1x3g.71gb", {"1g.18gb": 2, "3g.71gb": 1}),
         None,
     ]
-    operator = stack.pools[0].model_copy(update={"driver": "operator"})
-    assert mig_layout(operator, stack) is None  # type: ignore[arg-type]
+    operator = pools[0].spec.model_copy(update={"driver": "operator"})
+    assert mig_layout(replace(pools[0], spec=operator)) is None
 
 
 def test_without_a_kubeconfig_there_is_none() -> None:
-    variables = inventory(stack_of(FULL)).variables()["gpu01"]
+    variables = inventory(resolve(stack_of(FULL))).variables()["gpu01"]
     assert not {"upgrade_kubeconfig", "upgrade_context"} & set(variables)
 
 
 def test_kubeconfig(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/x")
     stack = stack_of(FULL)
-    assert kubeconfig_path(stack, tmp_path, {}) == str(tmp_path / "idc.conf")
-    assert kubeconfig_path(stack, tmp_path, {"GPUFLEET_KUBECONFIG": "/k"}) == "/k"
-    assert kubeconfig_path(stack_of(FULL, {"cluster.kubeconfig.path": "~/k"}), tmp_path, {}) == "/home/x/k"
-    assert kubeconfig_path(stack_of(FULL, {"cluster.kubeconfig.path": "/abs/k"}), tmp_path, {}) == "/abs/k"
+    assert kubeconfig_path(resolve(stack), tmp_path, {}) == str(tmp_path / "idc.conf")
+    assert kubeconfig_path(resolve(stack), tmp_path, {"GPUFLEET_KUBECONFIG": "/k"}) == "/k"
+    assert kubeconfig_path(resolve(stack_of(FULL, {"cluster.kubeconfig.path": "~/k"})), tmp_path, {}) == "/home/x/k"
+    assert kubeconfig_path(resolve(stack_of(FULL, {"cluster.kubeconfig.path": "/abs/k"})), tmp_path, {}) == "/abs/k"
 
 
 def test_a_context_alone_is_looked_for_where_kubectl_looks(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,11 +262,11 @@ def test_a_context_alone_is_looked_for_where_kubectl_looks(tmp_path: Any, monkey
     stack = stack_of(FULL)
     cluster = stack.cluster.model_copy(update={"kubeconfig": KubeconfigRef.model_validate({"context": "a"})})
     stack = stack.model_copy(update={"cluster": cluster})
-    assert kubeconfig_path(stack, tmp_path, {}) == "/home/x/.kube/config"
-    assert kubeconfig_path(stack, tmp_path, {"KUBECONFIG": "/first:/second"}) == "/first"
-    assert kubeconfig_path(stack, tmp_path, {"KUBECONFIG": ":"}) == "/home/x/.kube/config"
-    assert kubeconfig_path(stack, tmp_path, {"KUBECONFIG": "/a", "GPUFLEET_KUBECONFIG": "/k"}) == "/k"
-    assert inventory(stack, "/first").variables()["gpu01"]["upgrade_context"] == "a"
+    assert kubeconfig_path(resolve(stack), tmp_path, {}) == "/home/x/.kube/config"
+    assert kubeconfig_path(resolve(stack), tmp_path, {"KUBECONFIG": "/first:/second"}) == "/first"
+    assert kubeconfig_path(resolve(stack), tmp_path, {"KUBECONFIG": ":"}) == "/home/x/.kube/config"
+    assert kubeconfig_path(resolve(stack), tmp_path, {"KUBECONFIG": "/a", "GPUFLEET_KUBECONFIG": "/k"}) == "/k"
+    assert inventory(resolve(stack), "/first").variables()["gpu01"]["upgrade_context"] == "a"
 
 
 def known(name: str, value: Any) -> str:
@@ -307,7 +309,7 @@ def test_every_variable_is_one_of_a_role() -> None:
 @CALM
 @given(host_stacks())
 def test_properties(data: dict[str, Any]) -> None:
-    first, second = (inventory(stack_of(data), "/k") for _ in range(2))
+    first, second = (inventory(resolve(stack_of(data)), "/k") for _ in range(2))
     check(first)
     assert as_json(listing(first)) == as_json(listing(second))
     listed = [h for p in data["pools"] for h in p.get("hosts", {})]

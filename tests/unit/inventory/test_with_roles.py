@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -10,14 +11,16 @@ from gpufleet.catalog import driver_branches
 from gpufleet.fleet.resolve import resolve
 from gpufleet.hosts import driver, mig, sources, toolkit
 from gpufleet.hosts.context import Context
+from gpufleet.hosts.reading import Source
 from gpufleet.inventory.inventory import inventory
 from gpufleet.mirror.mirror_list import MirrorList, mirror_list
+from gpufleet.places.existing.hosts import kernel_modules, target_driver
 from gpufleet.places.existing.model import ExistingStack
 from gpufleet.plan.compile import compile_plan
-from gpufleet.plan.hosts import kernel_modules, target_driver
 
 from tests.unit.inventory.stacks import FULL
 from tests.unit.inventory.test_inventory import stack_of
+from tests.unit.roles import plans
 from tests.unit.roles.hosts import TODAY, gpus, host, probe
 
 #: PCI device ids and what else the probe sees of the GPU's board.
@@ -66,11 +69,12 @@ def pool_stack(gpu: str, system: str, **pool: Any) -> ExistingStack:
 
 
 def listed(stack: ExistingStack) -> MirrorList:
-    return mirror_list(stack, compile_plan("x", resolve(stack)), DAY)
+    fleet = resolve(stack)
+    return mirror_list(fleet, compile_plan("x", fleet), DAY)
 
 
 def variables(stack: ExistingStack, name: str = "h") -> dict[str, Any]:
-    return inventory(stack).variables()[name]
+    return inventory(resolve(stack)).variables()[name]
 
 
 COMBINATIONS = [
@@ -98,11 +102,11 @@ def test_the_mirror_list_names_what_the_roles_ask_for(gpu: str, system: str, poo
     stack = pool_stack(gpu, system, **pool)
     found = seen(gpu, system, pool.get("architecture", "x86_64"), **variables(stack))
     assert found.target.problems == [] or [code for code, _ in found.target.problems] == ["GF710"]
-    wanted = [w for w in driver.wanted_packages(found) + toolkit.wanted_packages(found) if w["part"] != "headers"]
+    wanted = [w for w in plans.driver_want(found) + plans.toolkit_want(found) if w["part"] != "headers"]
     names = {(w["name"], w["version"]) for w in wanted}
     content = listed(stack)
     have = {(p.name, p.version) for r in content.repositories for p in r.packages}
-    kernel = found.probe["kernel"]["release"].rpartition("-")[2]
+    kernel = found.probe.kernel.release.rpartition("-")[2]
     have = {(name.replace("<kernel flavour>", kernel), version) for name, version in have}
     assert names <= have
     own = {p.name for r in content.repositories if r.name == "operating system" for p in r.packages}
@@ -131,7 +135,8 @@ def test_the_repositories_are_those_that_the_roles_configure(gpu: str, system: s
 def test_the_driver_is_the_one_that_the_roles_take(gpu: str, branch: str | None) -> None:
     """Branch, version and flavour by the rules of both sides, also where the plan would refuse the branch."""
     stack = pool_stack(gpu, "ubuntu-22.04")
-    pool = stack.pools[0].model_copy(update={"driver_branch": branch})
+    (pool,) = resolve(stack).pools
+    pool = replace(pool, spec=pool.spec.model_copy(update={"driver_branch": branch}))
     target = seen(gpu, "ubuntu-22.04", gpu_driver_branch=branch or "").target
     ours, version = target_driver(pool, DAY)
     assert (ours.branch if ours else None, version) == (target.branch, target.version)
@@ -143,7 +148,7 @@ def test_the_driver_is_the_one_that_the_roles_take(gpu: str, branch: str | None)
 @pytest.mark.parametrize("gpu", ["T4", "V100-PCIE-32GB"])
 def test_a_branch_whose_support_has_ended_is_not_taken(gpu: str, day: str) -> None:
     reading = probe(system={"date": day}, hardware={"gpus": gpus(BOARDS[gpu][0], 1)})
-    ours, version = target_driver(pool_stack(gpu, "ubuntu-22.04").pools[0], date.fromisoformat(day))
+    ours, version = target_driver(resolve(pool_stack(gpu, "ubuntu-22.04")).pools[0], date.fromisoformat(day))
     target = host(reading).target
     assert (ours.branch if ours else None, version) == (target.branch, target.version)
     assert (ours is None) == (day > "2028-06-30"), "580 is the only one of the table; 620 has no version yet"
@@ -155,13 +160,13 @@ def test_a_mirror_reaches_the_roles() -> None:
     found = seen("A100-SXM4-80GB", "ubuntu-24.04", "aarch64", **variables(full, "gpu01"))
     cuda = driver.repository_of(found)
     assert cuda.url == "https://m.example.com/cuda/ubuntu2404/sbsa/"
-    assert (cuda.key_url, cuda.fingerprints) == ("https://m.example.com/cuda.asc", ["EB693B3035CD5710"])
+    assert (cuda.key_url, cuda.fingerprints) == ("https://m.example.com/cuda.asc", ("EB693B3035CD5710",))
     kit = toolkit.repository_of(found)
-    assert (kit.url, kit.suite, kit.components) == ("https://m.example.com/toolkit", "stable", ["main"])
-    reading = {**found.probe, "sources": [{"file": "a", "uri": "https://other.example.com/x", "enabled": True}]}
+    assert (kit.url, kit.suite, kit.components) == ("https://m.example.com/toolkit", "stable", ("main",))
+    reading = found.probe.model_copy(update={"sources": (Source(file="a", uri="https://other.example.com/x"),)})
     assert sources.outside_hosts(found.settings, reading, []) == [("a", "other.example.com")]
     runfile = seen("H100-SXM5-80GB", "ubuntu-24.04", **variables(full, "gpu03"))
-    plan = driver.plan_driver(runfile)
+    plan = plans.driver(runfile)
     assert plan["runfile"]["url"] == "https://m.example.com/580.126.09/NVIDIA-Linux-x86_64-580.126.09.run"
     assert plan["runfile"]["checksum"] == f"sha256:{'0123456789abcdef' * 4}"
     files = listed(full).files
@@ -216,6 +221,6 @@ def test_unprivileged_pods_get_the_gpus_that_their_plugin_names(
     whole = stack_of({"cluster": FULL["cluster"], "stack": stack, "pools": [pool], "sharing": {"s": sharing}})
     assert isinstance(whole, ExistingStack)
     found = seen("T4", "ubuntu-24.04", **variables(whole))
-    written = {f["path"]: f["content"] for f in toolkit.plan_toolkit(found)["files"]}
+    written = {f["path"]: f["content"] for f in plans.toolkit(found)["files"]}
     text = written["/etc/nvidia-container-runtime/config.toml"]
     assert f"accept-nvidia-visible-devices-envvar-when-unprivileged = {str(accepted).lower()}" in text

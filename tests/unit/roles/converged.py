@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from gpufleet.hosts import containerd, driver, driver_config, toolkit
-from gpufleet.hosts.context import Context
+from gpufleet.hosts import containerd, driver, driver_config, paths, toolkit
+from gpufleet.hosts.context import Answer, Context
 
+from . import plans
 from .hosts import answer, file, gpu, host, merged, packages, probe, unit
 
 VERSION = "580.126.09"
@@ -54,7 +54,7 @@ def converged(**changes: Any) -> dict[str, Any]:
     root = config[paths.CONTAINERD_CONFIG]
     assert root
     kit_text = "".join(
-        f["content"] for f in toolkit.plan_toolkit(host(probe()))["files"] if f["path"] == paths.TOOLKIT_CONFIG
+        f["content"] for f in plans.toolkit(host(probe()))["files"] if f["path"] == paths.TOOLKIT_CONFIG
     )
     base = probe(
         driver=DRIVER,
@@ -67,8 +67,8 @@ def converged(**changes: Any) -> dict[str, Any]:
         files={
             repo.source_path: file(repo.source_text()),
             kit.source_path: file(kit.source_text()),
-            paths.PREFERENCES: file(driver_config.preferences(VERSION)),
-            paths.UNATTENDED: file(driver_config.UNATTENDED_TEXT),
+            paths.PREFERENCES: file(driver_config.preferences(bare)),
+            paths.UNATTENDED: file(driver_config.unattended(bare)),
             paths.BLACKLIST: file(driver_config.blacklist(bare)),
             paths.MODULES_LOAD: file("# Written by the role gpu_driver.\nnvidia\nnvidia-uvm\n"),
             paths.CONTAINERD_CONFIG: file(root, mtime=5.0),
@@ -94,13 +94,6 @@ def on(reading: dict[str, Any] | None = None, resolved: dict[str, Any] | None = 
     return host(reading, resolved, **{"gpu_driver_version": VERSION, **variables})
 
 
-def resolved_driver(context: Context, **more: Any) -> dict[str, Any]:
-    return driver.plan_driver(
-        Context(
-            context.probe,
-            context.settings,
-            context.tables,
-            answer(driver.wanted_packages(context), **more),
-            context.versions,
-        )
-    )
+def resolved_driver(context: Context, **more: Any) -> plans.Plan:
+    answered = Answer.model_validate(answer(plans.driver_want(context), **more))
+    return plans.driver(Context(context.probe, context.settings, context.tables, answered))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fnmatch
 from typing import Any
 
+from ansible_collections.gpufleet.hosts.plugins.module_utils import openpgp
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils.settings import defaults
-from gpufleet.hosts.catalog import catalog
-from gpufleet.hosts.context import Context
+from gpufleet.catalog.packages import reported_packages, vendor_packages
+from gpufleet.catalog.reading import STANDARD, Tables
+from gpufleet.hosts.context import Answer, Context
+from gpufleet.hosts.reading import Key, Reading
+from gpufleet.hosts.settings import Settings
 
 KERNEL = "6.8.0-45-generic"
 TODAY = "2026-11-30"
@@ -105,13 +110,24 @@ def probe(**changes: Any) -> dict[str, Any]:
     return merged(base, changes)
 
 
-def host(reading: dict[str, Any] | None = None, resolved: dict[str, Any] | None = None, **variables: Any) -> Context:
+def host(
+    reading: dict[str, Any] | None = None,
+    resolved: dict[str, Any] | None = None,
+    tables: Tables = STANDARD,
+    **variables: Any,
+) -> Context:
     """A host with a reading and variables; what is not given is as in the defaults."""
     unknown = set(variables) - set(defaults())
     assert not unknown, f"no such variables: {unknown}"
-    return Context(
-        reading or probe(), {**defaults(), **variables}, catalog(), resolved or {}, {"ansible_core": "2.19.14"}
-    )
+    settings = Settings.model_validate({**defaults(), **variables})
+    keys = {text: tuple(Key(**key) for key in openpgp.keys(text.encode())) for text in settings.key_texts}
+    answered = Answer.model_validate(resolved or {})
+    return Context(Reading.model_validate(reading or probe()), settings, tables, answered, "2.19.14", keys)
+
+
+def answered(*arguments: Any, **more: Any) -> Answer:
+    """The repositories' answer as decisions get it."""
+    return Answer.model_validate(answer(*arguments, **more))
 
 
 def package(version: str, *, hold: bool = False, state: str = "installed") -> dict[str, Any]:
@@ -145,7 +161,7 @@ def unit(active: str = "active", enabled: str = "enabled", **more: Any) -> dict[
 
 def codes(problems: list[Any]) -> list[str]:
     """The codes of problems or findings, sorted."""
-    return sorted(p["code"] if isinstance(p, dict) else p[0] for p in problems)
+    return sorted(problem.code for problem in problems)
 
 
 def answer(
@@ -166,3 +182,8 @@ def answer(
         "errors": [],
         **more,
     }
+
+
+def interesting(name: str) -> bool:
+    """Whether the roles let the probe report a package, and the resolver read it."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in (*reported_packages(), *vendor_packages()))

@@ -6,8 +6,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from gpufleet.hosts import containerd, tomltext
+from gpufleet.hosts import containerd, paths, tomltext
 
 V2 = """version = 2
 # local

@@ -7,38 +7,37 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpufleet.hosts.plugins.action.packages import ActionModule
-from ansible_collections.gpufleet.hosts.plugins.module_utils import index, paths
+from ansible_collections.gpufleet.hosts.plugins.module_utils import index, order
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils import settings
 from gpufleet.hosts import (
-    driver,
     driver_config,
-    fabric,
     health,
+    paths,
     preflight,
-    toolkit,
     verify,
 )
-from gpufleet.hosts.context import describe, undo
+from gpufleet.hosts import packages as packages_of
 
+from . import plans
 from .converged import SET, VERSION, converged, on, resolved_driver
-from .hosts import codes, file, gpu, gpus, merged, package, packages, probe, unit
+from .hosts import codes, file, gpu, gpus, interesting, merged, package, packages, probe, unit
 
 
 def test_nothing_is_left_to_do_on_a_converged_host() -> None:
     context = on(converged())
     for plan in (
-        driver.plan_driver(context),
-        toolkit.plan_toolkit(context),
-        fabric.plan_fabric(context, context.target),
-        health.plan_health(context),
+        plans.driver(context),
+        plans.toolkit(context),
+        plans.fabric(context),
+        plans.health(context),
     ):
-        assert (plan["problems"], describe(plan), plan.get("resolve", {})) == ([], [], {})
-    assert verify.verify(context)["problems"] == []
+        assert (plan["problems"], plans.describe(plan), plan.get("resolve", {})) == ([], [], {})
+    assert verify.verify(context)[0] == []
 
 
 def test_a_bare_host_asks_first_and_then_has_an_exact_set() -> None:
     context = on()
-    plan = driver.plan_driver(context)
+    plan = plans.driver(context)
     assert plan["packages"]["install"] == [] and plan["resolve"]["want"]
     plan = resolved_driver(context)
     assert [(p["name"], p["version"]) for p in plan["packages"]["install"]] == [("nvidia-open", f"{VERSION}-1")]
@@ -72,7 +71,7 @@ def test_leftovers_of_another_version_go_after_the_installation() -> None:
     plan = resolved_driver(on(probe(packages=old)))
     assert plan["packages"]["remove"] == ["libnvidia-compute-570", "nvidia-driver-pinning-570"]
     assert plan["release"] == ["libnvidia-compute-570"]
-    assert driver.plan_driver(on(probe(packages=old)))["packages"]["remove"] == []  # not before the new set is known
+    assert plans.driver(on(probe(packages=old)))["packages"]["remove"] == []  # not before the new set is known
 
 
 def test_changing_the_flavour_takes_the_other_modules_away() -> None:
@@ -109,9 +108,9 @@ def test_packages_that_only_look_like_a_driver_stay() -> None:
 
 def test_a_node_in_use_keeps_its_driver() -> None:
     reading = merged(converged(), {"system": {"in_cluster": True}})
-    assert codes(driver.plan_driver(on(reading, gpu_driver_version="580.178.04"))["problems"]) == ["GF756"]
+    assert codes(plans.driver(on(reading, gpu_driver_version="580.178.04"))["problems"]) == ["GF756"]
     drained = on(reading, gpu_driver_version="580.178.04", gpu_node_drained=True)
-    assert codes(driver.plan_driver(drained)["problems"]) == []
+    assert codes(plans.driver(drained)["problems"]) == []
 
 
 def test_a_loaded_module_of_another_version_is_exchanged_when_nobody_uses_it() -> None:
@@ -119,30 +118,30 @@ def test_a_loaded_module_of_another_version_is_exchanged_when_nobody_uses_it() -
     reading = merged(
         converged(), {"driver": {"version": "580.95.05", "flavour": "open"}, "kernel": {"modules": modules}}
     )
-    plan = driver.plan_driver(on(reading))
+    plan = plans.driver(on(reading))
     assert plan["unload"] == ["nvidia_drm", "nvidia_modeset", "nvidia_uvm", "nvidia"]
     assert plan["stop"] == [{"name": "nvidia-persistenced.service", "state": "stopped"}]
     assert plan["load"] == ["nvidia", "nvidia_uvm"] and plan["reboot"] == []
     busy = merged(reading, {"holders": [{"pid": 1, "name": "python3"}]})
-    plan = driver.plan_driver(on(busy))
+    plan = plans.driver(on(busy))
     assert plan["unload"] == [] and "580.95.05 is loaded" in plan["reboot"][0]
 
 
 @pytest.mark.parametrize("module", ["nouveau", "nova_core"])
 def test_another_driver_means_a_reboot_and_no_load(module: str) -> None:
-    plan = driver.plan_driver(on(merged(converged(), {"driver": None, "kernel": {"modules": {module: 1}}})))
+    plan = plans.driver(on(merged(converged(), {"driver": None, "kernel": {"modules": {module: 1}}})))
     assert plan["load"] == [] and module in plan["reboot"][0]
 
 
 def test_an_initramfs_older_than_the_blacklist_is_rebuilt() -> None:
     reading = merged(converged(), {"kernel": {"initramfs": {"path": "/boot/x", "mtime": 49.0}}})
-    plan = driver.plan_driver(on(reading))
+    plan = plans.driver(on(reading))
     assert plan["initramfs"] == ["update-initramfs", "-u", "-k", "all"] and plan["files"] == []
 
 
 def test_a_masked_daemon_is_unmasked_and_none_is_started_without_a_gpu() -> None:
     masked = merged(converged(), {"units": {"nvidia-persistenced.service": unit("inactive", "masked", load="masked")}})
-    assert driver.plan_driver(on(masked))["units"] == [
+    assert plans.driver(on(masked))["units"] == [
         {"name": "nvidia-persistenced.service", "masked": False, "enabled": True, "state": "started"}
     ]
     plan = resolved_driver(on(probe(hardware={"gpus": []})))
@@ -150,29 +149,29 @@ def test_a_masked_daemon_is_unmasked_and_none_is_started_without_a_gpu() -> None
 
 
 def test_removal_takes_bare_names_and_our_files_alone() -> None:
-    plan = driver.plan_driver(on(converged(), gpu_driver_state="absent"))
+    plan = plans.driver(on(converged(), gpu_driver_state="absent"))
     assert plan["packages"]["remove"] == sorted(SET) and plan["release"] == sorted(SET)
     assert all("=" not in name for name in plan["packages"]["remove"])
     assert paths.BLACKLIST in plan["absent"] and paths.CUDA_KEYRING_APT in plan["absent"]
     assert paths.CONTAINERD_CONFIG not in plan["absent"] and plan["unload"] == ["nvidia_uvm", "nvidia"]
-    gone = driver.plan_driver(on(gpu_driver_state="absent"))
-    assert describe(gone) == []
+    gone = plans.driver(on(gpu_driver_state="absent"))
+    assert plans.describe(gone) == []
 
 
 def test_an_operators_host_gets_nothing() -> None:
-    plan = driver.plan_driver(on(gpu_driver_method="none"))
-    assert describe(plan) == [] and plan["resolve"] == {} and plan["problems"] == []
+    plan = plans.driver(on(gpu_driver_method="none"))
+    assert plans.describe(plan) == [] and plan["resolve"] == {} and plan["problems"] == []
 
 
 def test_runfile_wants_a_checksum_and_dkms() -> None:
     context = on(gpu_driver_method="runfile", gpu_driver_runfile_sha256="ab" * 32)
-    plan = driver.plan_driver(context)
+    plan = plans.driver(context)
     assert plan["runfile"]["checksum"] == "sha256:" + "ab" * 32
     assert plan["runfile"]["arguments"] == ["--silent", "--dkms", "-m=kernel-open"]
     assert plan["runfile"]["url"].endswith(f"/tesla/{VERSION}/NVIDIA-Linux-x86_64-{VERSION}.run")
     assert [w["name"] for w in plan["resolve"]["want"]] == ["dkms"]
     there = on(probe(runfile=True, library=VERSION), gpu_driver_method="runfile")
-    assert driver.plan_driver(there)["runfile"] == {} and driver.plan_driver(there)["problems"] == []
+    assert plans.driver(there)["runfile"] == {} and plans.driver(there)["problems"] == []
 
 
 def test_modular_systems_enable_the_stream_of_the_branch() -> None:
@@ -193,8 +192,8 @@ def test_grace_gets_its_memory_mode_and_own_options_win() -> None:
 def test_no_switch_of_provider_leaves_two_kernel_modules() -> None:
     el9 = {"id": "rocky", "version_id": "9.4", "manager": "dnf"}
     both = {"kmod-nvidia-open-dkms": package("3:580.126.09-1"), "dnf-plugin-nvidia": package("2.0-1")}
-    assert driver.other_kmods(on(probe(system=el9, packages=both))) == ["dnf-plugin-nvidia"]
-    assert driver.other_kmods(on(probe(system=el9, packages=both), gpu_driver_kmod="precompiled")) == [
+    assert packages_of.other_kmods(on(probe(system=el9, packages=both))) == ["dnf-plugin-nvidia"]
+    assert packages_of.other_kmods(on(probe(system=el9, packages=both), gpu_driver_kmod="precompiled")) == [
         "kmod-nvidia-open-dkms"
     ]
 
@@ -207,7 +206,7 @@ def test_on_debian_the_cuda_repository_uses_the_archives_names() -> None:
     ours = packages(VERSION, "nvidia-open", "nvidia-kernel-open-dkms", "nvidia-driver", "libcuda1", *DEBIAN_NAMES)
     context = on(probe(system=DEBIAN, packages=ours, library=VERSION))
     assert "GF730" not in codes(preflight.findings(context))
-    assert driver.plan_driver(context)["packages"]["remove"] == []
+    assert plans.driver(context)["packages"]["remove"] == []
     theirs = packages("535.216.01", *DEBIAN_NAMES, revision="-1~deb12u1")
     assert "GF730" in codes(preflight.findings(on(probe(system=DEBIAN, packages=theirs))))
     assert "GF730" in codes(preflight.findings(on(probe(system=DEBIAN, packages={**ours, **theirs}))))
@@ -217,18 +216,18 @@ def test_every_library_of_debian_is_pinned_at_the_drivers_version() -> None:
     names = ["libcuda1", "libegl-nvidia0", "libgl1-nvidia-glvnd-glx", "libnvcuvid1", "libglx-nvidia0"]
     stanzas = [f"Package: {n}\nVersion: {v}-1\n" for n in names for v in (VERSION, "595.91.07")]
     meta = f"Package: nvidia-open\nVersion: {VERSION}-1\nDepends: {', '.join(names)}\n"
-    known = index.parse_packages("\n".join([meta, *stanzas]))
-    found = index.closure(known, [{"name": "nvidia-open", "version": VERSION}])["packages"]
+    known = index.parse_packages("\n".join([meta, *stanzas]), interesting)
+    found = index.closure(known, [{"name": "nvidia-open", "version": VERSION}], order.comparison("apt"))["packages"]
     assert {p["name"]: p["version"] for p in found} == dict.fromkeys(["nvidia-open", *names], f"{VERSION}-1")
-    listed = driver_config.preferences(VERSION).splitlines()[1].removeprefix("Package: ").split()
+    listed = driver_config.preferences(on()).splitlines()[1].removeprefix("Package: ").split()
     assert all(any(fnmatch.fnmatch(name, pattern) for pattern in listed) for name in names)
     assert set(on(probe(packages=packages(VERSION, *names))).driver_family) == set(names)
 
 
 def test_a_library_that_is_gone_is_asked_for_again() -> None:
     gone = on(converged(library=None))
-    assert driver.plan_driver(gone)["resolve"]["want"]
-    assert "GF779" in codes(verify.verify(gone)["problems"])
+    assert plans.driver(gone)["resolve"]["want"]
+    assert "GF779" in codes(verify.verify(gone)[0])
 
 
 def test_the_way_back_to_a_runfile_has_its_checksum() -> None:
@@ -236,7 +235,8 @@ def test_the_way_back_to_a_runfile_has_its_checksum() -> None:
     there = on(converged(runfile=True), **variables)
     last = health.facts(there, healthy=True)["last_good"]
     assert last == {"version": VERSION, "branch": 580, "flavour": "open", "runfile_sha256": "ab" * 32}
-    back = settings.overridden({**there.settings, "gpu_driver_runfile_sha256": "cd" * 32, "gpu_driver_override": last})
+    other = {"gpu_driver_runfile_sha256": "cd" * 32, "gpu_driver_override": last}
+    back = settings.overridden({**there.settings.model_dump(), **other})
     assert back["gpu_driver_runfile_sha256"] == "ab" * 32
     assert "runfile_sha256" not in health.facts(on(converged()), healthy=True)["last_good"]
 
@@ -245,9 +245,9 @@ def test_a_source_that_made_way_comes_back_when_the_transaction_fails() -> None:
     path, uri = "/etc/apt/sources.list.d/cuda.list", "https://developer.download.nvidia.com/compute/cuda/repos/x/"
     source = {"file": path, "uri": uri, "suite": "/", "components": [], "signed_by": None, "enabled": True}
     context = on(probe(sources=[source], files={path: file(f"deb {uri} /\n")}))
-    plan = driver.plan_driver(context)
+    plan = plans.driver(context)
     assert plan["absent"] == [path]
-    assert undo(context, plan)["write"] == [{"path": path, "content": f"deb {uri} /\n", "mode": "0644"}]
+    assert plans.undo(context, plan)["write"] == [{"path": path, "content": f"deb {uri} /\n", "mode": "0644"}]
 
 
 @pytest.mark.parametrize(
@@ -264,24 +264,24 @@ def test_no_driver_is_put_on_top_of_another_kind_by_the_role_alone(
 ) -> None:
     """Without preflight before it the role refuses as well, and plans no change."""
     context = on(probe(**reading), gpu_driver_runfile_sha256="ab" * 32, **variables)
-    plan = driver.plan_driver(context)
-    assert code in codes(plan["problems"]) and describe(plan) == [] and plan["runfile"] == {}
+    plan = plans.driver(context)
+    assert code in codes(plan["problems"]) and plans.describe(plan) == [] and plan["runfile"] == {}
     assert code in codes(preflight.findings(context))
 
 
 def test_a_fact_file_that_is_gone_is_drift() -> None:
     reading = converged()
     del reading["files"][paths.FACTS]
-    (found,) = verify.verify(on(reading))["problems"]
+    (found,) = verify.verify(on(reading))[0]
     assert found == ("GF779", {"role": "gpu_health", "what": f"{paths.FACTS} is missing"})
 
 
 def test_drift_names_what_is_missing_and_nothing_else() -> None:
     lacking = converged()
     del lacking["packages"]["nvidia-open"]
-    words = [v["what"] for code, v in verify.verify(on(lacking))["problems"] if code == "GF779"]
+    words = [v["what"] for code, v in verify.verify(on(lacking))[0] if code == "GF779"]
     assert words == [f"packages are not installed as wanted: nvidia-open {VERSION}"]
-    words = [v["what"] for code, v in verify.verify(on(converged(library=None)))["problems"] if code == "GF779"]
+    words = [v["what"] for code, v in verify.verify(on(converged(library=None)))[0] if code == "GF779"]
     assert words == ["a package that the named ones need is gone: there is no libnvidia-ml.so.1"]
 
 

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import pytest
 from ansible.parsing.dataloader import DataLoader  # noqa: F401  (the action plugins need an initialised ansible)
 from ansible_collections.gpufleet.hosts.plugins.action.packages import ActionModule
-from ansible_collections.gpufleet.hosts.plugins.module_utils import index
+from ansible_collections.gpufleet.hosts.plugins.module_utils import index, order
 from ansible_collections.gpufleet.hosts.plugins.modules import resolve
-from gpufleet.hosts import driver, mig, preflight, toolkit
-from gpufleet.hosts.context import Context
+from gpufleet.hosts import driver, preflight
+from gpufleet.hosts.context import Answer, Context
 
+from . import plans
 from .converged import KIT, VERSION, on, resolved_driver
-from .hosts import answer, codes, gpus, host, package, packages, probe
+from .hosts import answered, codes, gpus, host, package, packages, probe
 
 EL9 = {"id": "rocky", "version_id": "9.4", "manager": "dnf", "python": "3.9.18"}
 KERNEL = "5.14.0-427.13.1.el9_4"
@@ -28,9 +29,9 @@ def locked(version: str, *names: str) -> dict[str, Any]:
 def with_repository(context: Context, have: dict[str, str]) -> dict[str, Any]:
     """The plan when the repository has these packages, resolved as on a host."""
     known = {name: {version: []} for name, version in have.items()}
-    want = driver.wanted_packages(context)
-    found = {**index.closure(known, want), "request": want, "unknown": [], "errors": []}
-    return driver.plan_driver(Context(context.probe, context.settings, context.tables, found, context.versions))
+    want = plans.driver_want(context)
+    found = {**index.closure(known, want, order.comparison("dnf")), "request": want, "unknown": [], "errors": []}
+    return plans.driver(Context(context.probe, context.settings, context.tables, Answer.model_validate(found)))
 
 
 def test_an_upgrade_moves_every_package_under_its_name_and_removes_none_that_stays() -> None:
@@ -46,25 +47,25 @@ def test_an_upgrade_moves_every_package_under_its_name_and_removes_none_that_sta
 
 def test_what_came_along_is_held_too() -> None:
     after = packages(f"3:{VERSION}", *OLD, hold=False, revision="-1.el9")
-    plan = driver.plan_driver(on(probe(system=EL9, packages={**after, **TOOLS}, library=VERSION)))
+    plan = plans.driver(on(probe(system=EL9, packages={**after, **TOOLS}, library=VERSION)))
     assert plan["hold"] == sorted(OLD) and plan["resolve"] == {}
 
 
 def test_the_other_flavour_is_not_moved_along() -> None:
     both = locked("3:570.158.01", "cuda-drivers", "kmod-nvidia-latest-dkms", "nvidia-driver")
-    wanted = [w["name"] for w in driver.wanted_packages(on(probe(system=EL9, packages={**both, **TOOLS})))]
+    wanted = [w["name"] for w in plans.driver_want(on(probe(system=EL9, packages={**both, **TOOLS})))]
     assert "nvidia-driver" in wanted and not {"cuda-drivers", "kmod-nvidia-latest-dkms"} & set(wanted)
 
 
 def test_toolkit_and_mig_manager_are_unlocked_before_they_move() -> None:
     context = on(probe(system=EL9, packages=locked("1.19.0", *KIT)))
-    resolved = answer(toolkit.wanted_packages(context))
-    plan = toolkit.plan_toolkit(Context(context.probe, context.settings, context.tables, resolved, {}))
+    resolved = answered(plans.toolkit_want(context))
+    plan = plans.toolkit(Context(context.probe, context.settings, context.tables, resolved))
     assert plan["release"] == list(KIT) and plan["hold"] == sorted(KIT, key=plan["hold"].index)
     a100 = probe(system=EL9, hardware={"gpus": gpus("20b2", 2)}, packages=locked("0.14.2", "nvidia-mig-manager"))
     context = on(a100, gpu_mig_layout="all-1g.10gb", gpu_mig_manager_version="0.15.0")
-    want = mig.plan_mig(context)["resolve"]["want"]
-    plan = mig.plan_mig(Context(context.probe, context.settings, context.tables, answer(want), {}))
+    want = plans.mig(context)["resolve"]["want"]
+    plan = plans.mig(Context(context.probe, context.settings, context.tables, answered(want)))
     assert plan["release"] == plan["hold"] == ["nvidia-mig-manager"]
 
 
@@ -72,17 +73,17 @@ def test_headers_of_another_kernel_are_no_headers() -> None:
     newer = {"kernel-devel-matched": package("5.14.0-503.el9"), "kernel-headers": package("5.14.0-503.el9")}
     reading = probe(system=EL9, kernel={"release": f"{KERNEL}.x86_64", "headers": False}, packages={**newer, **TOOLS})
     context = on(reading)
-    assert [(w["name"], w["version"]) for w in driver.headers_want(context)] == [("kernel-devel-matched", KERNEL)]
-    context.resolved = answer(preflight.resolve_request(context)["want"], ("kernel-devel-matched",))
+    assert [(w.name, w.version) for w in driver.headers_want(context)] == [("kernel-devel-matched", KERNEL)]
+    context.resolved = answered(plans.request(preflight.resolve_request(context))["want"], ("kernel-devel-matched",))
     assert "GF722" in codes(preflight.findings(context))
 
 
 def test_tools_that_the_vendor_does_not_have_are_asked_for_first() -> None:
     context = on(probe(system=EL9))
-    assert [w["name"] for w in driver.build_want(context)] == list(TOOLS)
+    assert [w.name for w in driver.build_want(context)] == list(TOOLS)
     assert driver.build_want(on(probe(system=EL9), gpu_driver_hold=False, gpu_driver_kmod="precompiled")) == []
     assert driver.build_want(on()) == [] and driver.build_want(on(probe(system=EL9, packages=TOOLS))) == []
-    context.resolved = answer(preflight.resolve_request(context)["want"], ("dkms",))
+    context.resolved = answered(plans.request(preflight.resolve_request(context))["want"], ("dkms",))
     assert "GF762" in codes(preflight.findings(context))
     plan = resolved_driver(on(probe(system=EL9)))
     assert set(TOOLS) <= {p["name"] for p in plan["packages"]["install"]} and not set(TOOLS) & set(plan["hold"])
@@ -116,7 +117,7 @@ PRIMARY = (
 @pytest.mark.parametrize("program", ["/usr/bin/zstd", None])
 def test_an_index_that_newer_createrepo_made_is_read(monkeypatch: pytest.MonkeyPatch, program: str | None) -> None:
     class Module:
-        params: ClassVar[dict[str, Any]] = {"timeout": 1}
+        params: ClassVar[dict[str, Any]] = {"timeout": 1, "want": [], "names": ["nvidia-*"]}
 
         def get_bin_path(self, _name: str) -> str | None:
             return program
@@ -137,5 +138,5 @@ def test_an_index_that_newer_createrepo_made_is_read(monkeypatch: pytest.MonkeyP
 
 def test_compute_without_such_packages_is_the_whole_driver() -> None:
     volta = probe(hardware={"gpus": [{**gpus("1db4", 1)[0]}]})
-    wanted = driver.wanted_packages(host(volta, gpu_driver_version=VERSION, gpu_driver_components="compute"))
+    wanted = plans.driver_want(host(volta, gpu_driver_version=VERSION, gpu_driver_components="compute"))
     assert wanted[0]["name"] == "cuda-drivers-580"

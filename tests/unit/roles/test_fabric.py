@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
 from gpufleet.hosts import (
-    driver,
     fabric,
+    paths,
     verify,
 )
-from gpufleet.hosts.context import describe
 
+from . import plans
 from .converged import KIT, SET, VERSION, converged, on, smi
 from .hosts import codes, gpus, merged, package, packages
 
@@ -27,12 +26,12 @@ HGX: dict[str, Any] = {
 
 
 def test_fabric_manager_is_enabled_only_at_the_drivers_version() -> None:
-    good = fabric.plan_fabric(on(converged(**HGX)), on().target)
+    good = plans.fabric(on(converged(**HGX)))
     assert good["units"] == [{"name": "nvidia-fabricmanager.service", "enabled": True, "state": "started"}]
     near = merged(HGX, {"packages": {"nvidia-fabricmanager": package("580.126.08-1")}})
-    bad = fabric.plan_fabric(on(converged(**near)), on().target)
+    bad = plans.fabric(on(converged(**near)))
     assert codes(bad["problems"]) == ["GF772"] and bad["units"] == []
-    assert "GF772" in codes(verify.verify(on(converged(**near)))["problems"])
+    assert "GF772" in codes(verify.verify(on(converged(**near)))[0])
 
 
 @pytest.mark.parametrize(
@@ -58,11 +57,11 @@ def test_ampere_gpus_report_no_fabric_state() -> None:
 
 def test_imex_runs_where_its_trays_are_known() -> None:
     tray = converged(system={"architecture": "aarch64"}, hardware={"gpus": gpus("2941", 4)})
-    wanted = [w["name"] for w in driver.wanted_packages(on(tray))]
+    wanted = [w["name"] for w in plans.driver_want(on(tray))]
     assert "nvidia-imex" in wanted and "nvidia-fabricmanager" not in wanted
     alone = on(tray)
-    assert describe(fabric.plan_fabric(alone, alone.target)) == []
+    assert plans.describe(plans.fabric(alone)) == []
     domain = on(tray, gpu_fabric_imex_nodes=["10.0.0.1", "10.0.0.2"])
-    plan = fabric.plan_fabric(domain, domain.target)
+    plan = plans.fabric(domain)
     assert plan["files"][0] == {"path": paths.IMEX_NODES, "content": "10.0.0.1\n10.0.0.2\n", "mode": "0644"}
     assert plan["units"] == [{"name": "nvidia-imex.service", "enabled": True, "state": "started"}]

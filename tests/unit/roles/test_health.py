@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
 from gpufleet.hosts import (
     health,
+    paths,
     verify,
 )
-from gpufleet.hosts.context import describe
+from gpufleet.hosts.work import DriverWork, HealthWork, Problem, Request, Runfile, ToolkitWork, Work
 
+from . import plans
 from .converged import V2, VERSION, converged, on, smi
 from .hosts import codes, file, gpus, merged, package, unit
 
@@ -46,9 +47,9 @@ def test_a_warning_of_the_kernel_log_is_no_failure() -> None:
 
 def test_what_a_reboot_mends_does_not_stop_the_run_but_is_drift() -> None:
     reading = merged(converged(), {"driver": None, "smi": None, "kernel": {"modules": {"nouveau": 1}}})
-    plan = health.plan_health(on(reading))
+    plan = plans.health(on(reading))
     assert codes(plan["problems"]) == ["GF778"] and plan["healthy"] is False
-    assert {"GF770", "GF778", "GF781"} <= set(codes(verify.verify(on(reading))["problems"]))
+    assert {"GF770", "GF778", "GF781"} <= set(codes(verify.verify(on(reading))[0]))
 
 
 def test_settings_that_a_reboot_clears_are_a_unit() -> None:
@@ -57,7 +58,7 @@ def test_settings_that_a_reboot_clears_are_a_unit() -> None:
         "gpu_health_time_slice": "long",
         "gpu_health_lock_clocks": "1200,1410",
     }
-    plan = health.plan_health(on(converged(), **wanted))
+    plan = plans.health(on(converged(), **wanted))
     (unit_file,) = plan["files"]
     for part in ("-pl 60", "--set-timeslice=3", "-lgc 1200,1410", "TimeoutStartSec="):
         assert part in unit_file["content"]
@@ -67,12 +68,12 @@ def test_settings_that_a_reboot_clears_are_a_unit() -> None:
         smi=smi({"power_limit_w": 60.0}),
         units={"gpufleet-gpu-settings.service": unit()},
     )
-    assert describe(health.plan_health(on(applied, **wanted))) == []
+    assert plans.describe(plans.health(on(applied, **wanted))) == []
     lost = merged(applied, {"smi": smi({"power_limit_w": 70.0})})
-    assert health.plan_health(on(lost, **wanted))["units"] == [
+    assert plans.health(on(lost, **wanted))["units"] == [
         {"name": "gpufleet-gpu-settings.service", "state": "restarted"}
     ]
-    gone = health.plan_health(on(applied))
+    gone = plans.health(on(applied))
     assert gone["absent"] == [paths.SETTINGS_UNIT]
 
 
@@ -89,10 +90,10 @@ def test_the_fact_file_remembers_the_last_good_driver() -> None:
 def test_the_fact_file_is_the_same_for_the_same_state() -> None:
     context = on(converged())
     (first,) = health.facts_file(context, healthy=True, check_mode=False)
-    again = on(converged(files={paths.FACTS: file(first["content"])}))
+    again = on(converged(files={paths.FACTS: file(first.content)}))
     assert health.facts_file(again, healthy=True, check_mode=False) == []
     assert health.facts_file(again, healthy=True, check_mode=True) == []
-    changed = on(converged(files={paths.FACTS: file(first["content"])}), gpu_driver_version="580.178.04")
+    changed = on(converged(files={paths.FACTS: file(first.content)}), gpu_driver_version="580.178.04")
     assert health.facts_file(changed, healthy=True, check_mode=True) != []
 
 
@@ -108,7 +109,7 @@ def test_the_fact_file_is_the_same_for_the_same_state() -> None:
     ],
 )
 def test_drift(changes: dict[str, Any], code: str) -> None:
-    assert code in codes(verify.verify(on(merged(converged(), changes)))["problems"])
+    assert code in codes(verify.verify(on(merged(converged(), changes)))[0])
 
 
 def test_what_is_no_drift() -> None:
@@ -117,20 +118,20 @@ def test_what_is_no_drift() -> None:
         "boot_cycles": [{"units": ["a.service", "b.service"], "lost": "a.service"}],
         "runtime": {"cri_runtimes": '{"config": {"containerd": {"runtimes": {"nvidia": {}, "runc": {}}}}}'},
     }
-    assert verify.verify(on(merged(converged(), changes)))["problems"] == []
+    assert verify.verify(on(merged(converged(), changes)))[0] == []
 
 
 def test_a_removed_driver_package_is_drift() -> None:
     reading = converged()
     del reading["packages"]["nvidia-open"]
-    assert "GF779" in codes(verify.verify(on(reading))["problems"])
+    assert "GF779" in codes(verify.verify(on(reading))[0])
 
 
 def test_mig_drift() -> None:
     reading = converged(
         hardware={"gpus": gpus("20b2", 1)}, units={"nvidia-mig-manager.service": unit(start_limit="infinity")}
     )
-    found = codes(verify.verify(on(reading, gpu_mig_layout="all-1g.10gb"))["problems"])
+    found = codes(verify.verify(on(reading, gpu_mig_layout="all-1g.10gb"))[0])
     assert "GF777" in found and "GF788" in found
 
 
@@ -139,4 +140,17 @@ def test_a_fact_file_that_is_broken_names_no_driver_and_stops_nobody(text: str) 
     broken = on(converged(files={paths.FACTS: file(text)}))
     assert health.last_good(broken) is None
     assert health.facts(broken, healthy=True)["last_good"]["version"] == VERSION
-    assert health.facts_file(broken, healthy=True, check_mode=True) and verify.verify(broken)["problems"] == []
+    assert health.facts_file(broken, healthy=True, check_mode=True) and verify.verify(broken)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("work", "due"),
+    [
+        (DriverWork(reboot=["x"]), True), (DriverWork(runfile=Runfile(uninstall=True)), True), (DriverWork(), False),
+        (HealthWork(waiting=["GPU 0"]), True), (HealthWork(reboot=["x"]), True), (HealthWork(), False),
+        (ToolkitWork(hints={"a": 1}), True), (ToolkitWork(owner="docker"), False),
+        (Work(problems=[Problem("GF770")]), True), (Work(resolve=Request(())), True), (Work(hold=["a"]), True),
+    ],
+)  # fmt: skip
+def test_what_makes_the_site_run_enter_the_roles(work: Work, due: bool) -> None:
+    assert work.due is due

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from gpufleet.hosts import mig
+from gpufleet.catalog import gpu_models
+from gpufleet.hosts import mig, paths
+from gpufleet.hosts.mig_fit import why_not
 
+from . import plans
 from .hosts import answer, codes, file, gpus, host, package, probe, unit
 
 
@@ -33,14 +35,13 @@ A100 = probe(hardware={"gpus": gpus("20b2", 2)})
     ],
 )
 def test_what_fits_on_one_gpu(profiles: dict[str, int], expected: str) -> None:
-    row = host().tables.row("mig", "mig_tables", "id", "A100-80GB")
-    assert mig.fits(profiles, row) == expected
+    assert why_not(gpu_models()["A100-SXM4-80GB"], profiles) == expected
 
 
 def test_full_layouts_of_every_model_fit() -> None:
-    for row in host().tables.rows("mig", "mig_tables"):
-        for profile, count in row["profiles"].items():
-            assert mig.fits({profile: count}, row) == "", (row["id"], profile)
+    for model in gpu_models().values():
+        for profile, count in model.mig_profiles.items():
+            assert why_not(model, {profile: count}) == "", (model.id, profile)
 
 
 def test_a_layout_is_checked_before_it_is_applied() -> None:
@@ -82,19 +83,19 @@ def converged(**changes: Any) -> dict[str, Any]:
 
 
 def test_nothing_is_left_to_do_on_a_host_with_its_layout() -> None:
-    plan = mig.plan_mig(host(converged(), gpu_mig_layout="all-1g.10gb"))
+    plan = plans.mig(host(converged(), gpu_mig_layout="all-1g.10gb"))
     assert (plan["files"], plan["units"], plan["apply"], plan["hold"], plan["reload"]) == ([], [], False, [], False)
 
 
 def test_instances_that_a_reboot_lost_are_applied_again() -> None:
-    plan = mig.plan_mig(host(converged(mig={"layout": "all-1g.10gb", "matches": False}), gpu_mig_layout="all-1g.10gb"))
+    plan = plans.mig(host(converged(mig={"layout": "all-1g.10gb", "matches": False}), gpu_mig_layout="all-1g.10gb"))
     assert plan["apply"]
 
 
 def test_the_layout_has_a_file_of_its_own_and_the_unit_a_limit() -> None:
     asked = host(A100, gpu_mig_layout="all-1g.10gb")
-    want = mig.plan_mig(asked)["resolve"]["want"]
-    plan = mig.plan_mig(host(A100, answer(want), gpu_mig_layout="all-1g.10gb"))
+    want = plans.mig(asked)["resolve"]["want"]
+    plan = plans.mig(host(A100, answer(want), gpu_mig_layout="all-1g.10gb"))
     written = {f["path"]: f["content"] for f in plan["files"]}
     assert set(written) == {"/etc/nvidia-mig-manager/gpufleet.yaml", paths.MIG_OVERRIDE}
     configs = yaml.safe_load(written["/etc/nvidia-mig-manager/gpufleet.yaml"])["mig-configs"]
@@ -109,7 +110,7 @@ def test_the_layout_has_a_file_of_its_own_and_the_unit_a_limit() -> None:
 
 def test_a_pending_mode_is_a_required_reboot() -> None:
     state = {"driver_version": "x", "gpus": [{"mig_current": "Disabled", "mig_pending": "Enabled"}]}
-    plan = mig.plan_mig(host(converged(smi=state), gpu_mig_layout="all-1g.10gb"))
+    plan = plans.mig(host(converged(smi=state), gpu_mig_layout="all-1g.10gb"))
     assert plan["reboot"] == ["MIG mode is pending on 1 GPUs"]
 
 
@@ -118,7 +119,7 @@ def test_drm_is_unloaded_before_the_reset() -> None:
         "mig": {},
         "kernel": {**A100["kernel"], "modules": {"nvidia": 1, "nvidia_modeset": 1, "nvidia_drm": 0}},
     }
-    assert mig.plan_mig(host(converged(**changes), gpu_mig_layout="all-1g.10gb"))["unload"] == [
+    assert plans.mig(host(converged(**changes), gpu_mig_layout="all-1g.10gb"))["unload"] == [
         "nvidia_drm",
         "nvidia_modeset",
     ]
@@ -126,17 +127,23 @@ def test_drm_is_unloaded_before_the_reset() -> None:
 
 def test_a_running_workload_keeps_the_layout() -> None:
     changes: dict[str, Any] = {"mig": {}, "holders": [{"pid": 7, "name": "python3"}]}
-    assert codes(mig.plan_mig(host(converged(**changes), gpu_mig_layout="all-1g.10gb"))["problems"]) == ["GF750"]
+    assert codes(plans.mig(host(converged(**changes), gpu_mig_layout="all-1g.10gb"))["problems"]) == ["GF750"]
     drained = host(converged(**changes), gpu_mig_layout="all-1g.10gb", gpu_node_drained=True)
-    assert codes(mig.plan_mig(drained)["problems"]) == []
+    assert codes(plans.mig(drained)["problems"]) == []
 
 
 def test_a_layout_that_leaves_the_plan_takes_the_unit_along() -> None:
     """nvidia-mig-manager without our selection would apply one of its own at the next boot."""
-    plan = mig.plan_mig(host(converged()))
+    plan = plans.mig(host(converged()))
     assert set(plan["absent"]) == {paths.MIG_LAYOUT, paths.MIG_OVERRIDE}
     assert plan["units"] == [{"name": mig.UNIT, "enabled": False}]
     theirs = converged()
     for path in (paths.MIG_LAYOUT, paths.MIG_OVERRIDE):
         del theirs["files"][path]
-    assert mig.plan_mig(host(theirs))["units"] == []  # a unit that is somebody else's
+    assert plans.mig(host(theirs))["units"] == []  # a unit that is somebody else's
+
+
+def test_instances_that_are_gone_are_something_to_do_though_nothing_else_differs() -> None:
+    """The site run asks this before it enters the roles."""
+    lost = mig.plan_mig(host(converged(mig={"layout": "all-1g.10gb", "matches": False}), gpu_mig_layout="all-1g.10gb"))
+    assert lost.due and not mig.plan_mig(host(converged(), gpu_mig_layout="all-1g.10gb")).due

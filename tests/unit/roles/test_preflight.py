@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
-from gpufleet.hosts import preflight, report
-from gpufleet.hosts.context import Context
+from gpufleet.catalog import driver_branch
+from gpufleet.hosts import paths, preflight, report
+from gpufleet.hosts.context import Answer, Context
+from gpufleet.hosts.work import FoundPackage
 
-from .hosts import KERNEL, answer, codes, file, gpu, gpus, host, merged, package, packages, probe, unit
+from . import plans
+from .hosts import KERNEL, answer, answered, codes, file, gpu, gpus, host, merged, package, packages, probe, unit
 
 FIXTURES = Path(__file__).parent / "fixtures"
 QUIET = ["GF728"]  # the note about HMM that no source bounds
@@ -30,9 +32,9 @@ def found(reading: dict[str, Any] | None = None, **variables: Any) -> list[str]:
     return codes(preflight.findings(host(reading, **variables)))
 
 
-def with_answer(context: Context, missing: tuple[str, ...] = (), **more: Any) -> list[dict[str, str]]:
-    request = preflight.resolve_request(context)
-    context.resolved = answer(request["want"], missing, **more)
+def with_answer(context: Context, missing: tuple[str, ...] = (), **more: Any) -> list[report.HostFinding]:
+    request = plans.request(preflight.resolve_request(context))
+    context.resolved = answered(request["want"], missing, **more)
     return preflight.findings(context)
 
 
@@ -207,15 +209,20 @@ def test_findings_that_come_with_the_repositories_answer() -> None:
     board = {"gpus": gpus("2330", 8), "nvswitches": [{"slot": "s", "device": "22a3"}]}
     context = host(probe(hardware=board), gpu_driver_version="535.183.01", gpu_driver_flavour="proprietary")
     result = with_answer(context, ("nvidia-fabricmanager-535",), available={"nvidia-fabricmanager-535": ["535.216.03"]})
-    (item,) = [f for f in result if f["code"] == "GF737"]
-    assert "nvidia-fabricmanager-535" in item["message"] and "535.216.03" in item["remedy"]
+    (item,) = [f for f in result if f.code == "GF737"]
+    assert "nvidia-fabricmanager-535" in item.message and "535.216.03" in item.remedy
+    for system in ({}, ROCKY9):
+        context = host(probe(hardware=board, system=system), gpu_driver_version="570.26")
+        found = ["570.124.06", "570.26", "570.26~rc1"]
+        asked = with_answer(context, ("nvidia-open",), available={"nvidia-open": found})
+        assert "570.26~rc1, 570.26, 570.124.06" in next(f.remedy for f in asked if f.code == "GF736")
 
     context = host(gpu_driver_version="580.95.05")
     assert "GF736" in codes(with_answer(context, ("nvidia-open",)))
 
     context = host(probe(kernel={"headers": False}))
-    (item,) = [f for f in with_answer(context, (f"linux-headers-{KERNEL}",)) if f["code"] == "GF722"]
-    assert KERNEL in item["message"]
+    (item,) = [f for f in with_answer(context, (f"linux-headers-{KERNEL}",)) if f.code == "GF722"]
+    assert KERNEL in item.message
 
     context = host()
     result = with_answer(
@@ -225,34 +232,28 @@ def test_findings_that_come_with_the_repositories_answer() -> None:
 
 
 def test_without_repository_management_nothing_outside_is_asked() -> None:
-    request = preflight.resolve_request(host(gpu_repo_manage=False))
+    request = plans.request(preflight.resolve_request(host(gpu_repo_manage=False)))
     assert request["repositories"] == [] and request["urls"] == []
     assert {item["repository"] for item in request["want"]} == {""}
 
 
 def test_a_set_that_the_hosts_own_lists_cannot_confirm_is_not_available() -> None:
     context = host(gpu_repo_manage=False)
-    want = preflight.resolve_request(context)["want"]
-    context.resolved = {
-        "request": want,
-        "packages": [],
-        "missing": [],
-        "available": {},
-        "errors": [],
-        "unknown": [w["name"] for w in want],
-    }
-    (item,) = [f for f in preflight.findings(context) if f["code"] == "GF736" and "nvidia-open" in f["message"]]
-    assert item["severity"] == "error"
+    want = plans.request(preflight.resolve_request(context))["want"]
+    context.resolved = Answer.model_validate({"request": want, "unknown": [w["name"] for w in want]})
+    (item,) = [f for f in preflight.findings(context) if f.code == "GF736" and "nvidia-open" in f.message]
+    assert item.severity == "error"
 
 
 def test_headers_without_package_lists_are_left_to_the_transaction() -> None:
     context = host(probe(kernel={"headers": False}))
-    want = preflight.resolve_request(context)["want"]
-    context.resolved = answer(want, unknown=[f"linux-headers-{KERNEL}"])
-    context.resolved["packages"] = [p for p in context.resolved["packages"] if p["part"] != "headers"]
+    want = plans.request(preflight.resolve_request(context))["want"]
+    told = answer(want, unknown=[f"linux-headers-{KERNEL}"])
+    told["packages"] = [p for p in told["packages"] if p["part"] != "headers"]
+    context.resolved = Answer.model_validate(told)
     assert "GF722" not in codes(preflight.findings(context))
-    headers = context.answer([w for w in want if w["part"] == "headers"])
-    assert headers and {"name": f"linux-headers-{KERNEL}", "version": None, "part": "headers"} in headers["packages"]
+    headers = context.answer([w for w in context.resolved.request if w.part == "headers"])
+    assert headers and FoundPackage(f"linux-headers-{KERNEL}", None, "headers") in headers.packages
 
 
 def test_nothing_is_asked_when_everything_is_installed() -> None:
@@ -267,7 +268,7 @@ def test_nothing_is_asked_when_everything_is_installed() -> None:
         ),
     }
     reading = probe(packages=installed, library="580.126.09")
-    assert preflight.resolve_request(host(reading, gpu_driver_version="580.126.09")) == {}
+    assert preflight.resolve_request(host(reading, gpu_driver_version="580.126.09")) is None
 
 
 def test_everything_wrong_with_a_host_is_reported_at_once() -> None:
@@ -330,7 +331,7 @@ def test_docker_beside_a_kubelet_on_containerd_is_ambiguous() -> None:
 def test_foreign_holder_is_an_error_only_when_no_reboot_helps() -> None:
     def severity(driver: str) -> str:
         items = preflight.findings(host(probe(hardware={"gpus": [gpu("1eb8", driver=driver)]})))
-        return next(f["severity"] for f in items if f["code"] == "GF726")
+        return next(f.severity for f in items if f.code == "GF726")
 
     assert severity("nova_core") == "warning" and severity("vfio-pci") == "error"
 
@@ -338,9 +339,9 @@ def test_foreign_holder_is_an_error_only_when_no_reboot_helps() -> None:
 def test_warnings_are_accepted_with_a_reason_and_errors_never() -> None:
     items = preflight.findings(host(probe(runfile=True), gpu_driver_branch="535"))
     accepted = report.accept(items, {"GF710": "until March", "GF729": "no"})
-    by_code = {f["code"]: f for f in accepted}
-    assert by_code["GF710"]["severity"] == "note" and "until March" in by_code["GF710"]["remedy"]
-    assert by_code["GF729"]["severity"] == "error"
+    by_code = {f.code: f for f in accepted}
+    assert by_code["GF710"].severity == "note" and "until March" in by_code["GF710"].remedy
+    assert by_code["GF729"].severity == "error"
     assert report.accept(items, {"GF710": " "}) == report.ordered(items)
 
 
@@ -356,12 +357,12 @@ def test_every_code_of_preflight_has_a_test_and_every_text_can_be_filled() -> No
 
 def test_an_old_controller_is_refused() -> None:
     context = host()
-    context.versions = {"ansible_core": "2.9.27"}
+    context.ansible_core = "2.9.27"
     assert "GF721" in codes(preflight.findings(context))
 
 
 def test_a_branch_without_a_known_version_wants_one() -> None:
     context = host(gpu_driver_branch="515")
-    row = context.tables.row("driver_branches", "driver_branches", "branch", 515)
-    assert row and row["newest_seen"] is None
+    row = driver_branch("515", context.tables)
+    assert row and row.newest_seen is None
     assert "GF711" in codes(preflight.findings(context))

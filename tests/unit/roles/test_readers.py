@@ -7,7 +7,17 @@ import re
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpufleet.hosts.plugins.module_utils import hardware, index, openpgp, packages, runtime, smi
+from ansible_collections.gpufleet.hosts.plugins.module_utils import (
+    hardware,
+    index,
+    openpgp,
+    order,
+    packages,
+    runtime,
+    smi,
+)
+
+from .hosts import interesting
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -174,7 +184,7 @@ Version: 5.2
 
 
 def test_dpkg_status() -> None:
-    found = packages.dpkg_packages(STATUS)
+    found = packages.dpkg_packages(STATUS, interesting)
     assert found == {
         "nvidia-open": {"version": "580.95.05-1", "hold": True, "state": "installed"},
         "nvidia-dkms-580-open": {"version": "580.95.05-1", "hold": False, "state": "half-configured"},
@@ -190,7 +200,7 @@ def test_rpm_listing_with_locks() -> None:
     locks = (
         "# comment\nnvidia-open-3:610.57.04-1.el9.*\nnvidia-driver-3:580.126.09-1.el9.*\n!kernel-0:5.14.0-503.el9.*\n"
     )
-    found = packages.rpm_packages(listing, locks)
+    found = packages.rpm_packages(listing, locks, interesting)
     assert found["nvidia-open"] == {"version": "3:610.57.04-1.el9", "hold": True, "lock": True, "state": "installed"}
     assert (found["kernel"]["hold"], found["kernel"]["lock"]) == (False, False) and "bash" not in found
     # A lock on another version holds nothing, and keeps the wanted one away.
@@ -266,7 +276,7 @@ Version: 535.216.03-1
 
 def test_the_set_is_pinned_with_everything_it_pulls_in() -> None:
     want = [{"name": "cuda-drivers-535", "version": "535.183.01", "part": "driver"}]
-    found = index.closure(index.parse_packages(INDEX), want)
+    found = index.closure(index.parse_packages(INDEX, interesting), want, order.comparison("apt"))
     assert {p["name"]: p["version"] for p in found["packages"]} == dict.fromkeys(
         ("cuda-drivers-535", "nvidia-driver-535", "nvidia-dkms-535", "nvidia-settings"), "535.183.01-1"
     )
@@ -275,13 +285,14 @@ def test_the_set_is_pinned_with_everything_it_pulls_in() -> None:
 
 def test_fabric_manager_that_is_newer_only_is_missing() -> None:
     want = [{"name": "nvidia-fabricmanager-535", "version": "535.183.01", "part": "fabric"}]
-    found = index.closure(index.parse_packages(INDEX), want)
+    found = index.closure(index.parse_packages(INDEX, interesting), want, order.comparison("apt"))
     assert found["missing"] == ["nvidia-fabricmanager-535"] and found["packages"] == []
     assert found["available"] == {"nvidia-fabricmanager-535": ["535.216.03"]}
 
 
 def test_the_newest_revision_wins_by_number() -> None:
-    assert index.newest(["580.95.05-2ubuntu1", "580.95.05-10ubuntu1"]) == "580.95.05-10ubuntu1"
+    known = {"a": dict.fromkeys(["580.95.05-2ubuntu1", "580.95.05-10ubuntu1", "580.95.05-10ubuntu1~rc1"])}
+    assert index.pick(known, "a", "580.95.05", order.comparison("apt")) == "580.95.05-10ubuntu1"
 
 
 def test_rpm_index() -> None:
@@ -292,7 +303,7 @@ def test_rpm_index() -> None:
         b'<version epoch="3" ver="610.57.04" rel="1.el9"/></package><package type="rpm"><name>bash</name>'
         b'<version epoch="0" ver="5" rel="1"/></package></metadata>'
     )
-    assert index.parse_primary(io.BytesIO(data)) == {"nvidia-open": {"3:610.57.04-1.el9": []}}
+    assert index.parse_primary(io.BytesIO(data), interesting) == {"nvidia-open": {"3:610.57.04-1.el9": []}}
 
 
 def test_units_with_their_start() -> None:

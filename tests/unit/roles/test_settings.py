@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
 
+import gpufleet
 import pytest
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils import settings
+from gpufleet.hosts.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -102,3 +105,19 @@ def test_booleans_are_read_as_ansible_reads_them() -> None:
                 seen.add(name)
                 assert re.search(rf"\b{name}(?: \| default\(\w+\))? \| bool", line), f"{path.name}: {line.strip()}"
     assert {"gpu_preflight_fail", "gpu_health_fail", "gpu_health_write_facts", "upgrade_evict_daemonsets"} <= seen
+
+
+def test_every_variable_of_the_roles_has_a_type() -> None:
+    assert list(Settings.model_fields) == list(settings.specification())
+
+
+def test_decisions_do_without_ansible_and_without_the_collection() -> None:
+    """The package is installed where the collection is not."""
+    files = sorted((Path(gpufleet.__file__).parent / "hosts").glob("*.py"))
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    named = {n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)}
+    named |= {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
+    assert files and not {name for name in named if name.startswith("ansible")}
+    tops = {".".join(name.split(".")[:2]) for name in named if name.startswith("gpufleet")}
+    assert tops <= {"gpufleet.catalog", "gpufleet.findings", "gpufleet.hosts"}, "a floor above"

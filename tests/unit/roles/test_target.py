@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from gpufleet.catalog import driver_branches
 from gpufleet.hosts import driver, fabric
-from gpufleet.hosts.platforms import platform_of, repository_directory
-from gpufleet.hosts.versions import at_least, upstream, within
+from gpufleet.hosts.platform import system_of
 
+from . import plans
 from .hosts import codes, gpu, gpus, host, probe
 
 # device ids: T4 1eb8, V100 1db4, P40 1b38, A100 SXM 20b2, A100 PCIe 20b5, H100 2330, H200 2335, B200 2901, GB200 2941,
@@ -21,9 +22,9 @@ NEWEST = "the newest version that the catalogue knows"
 def chosen(devices: list[dict[str, Any]], **variables: Any) -> tuple[Any, ...]:
     context = host(probe(hardware={"gpus": devices}), **variables)
     target = context.target
-    row = context.tables.row("driver_branches", "driver_branches", "branch", target.branch)
+    row = driver_branches().get(target.branch or 0)
     own = str(variables.get("gpu_driver_version", ""))
-    version = NEWEST if row and target.version == row["newest_seen"] and not own else target.version
+    version = NEWEST if row and target.version == row.newest_seen and not own else target.version
     return target.branch, version, target.flavour, codes(target.problems)
 
 
@@ -80,7 +81,7 @@ def test_a_card_with_two_models_is_told_by_its_subsystem() -> None:
 
 
 def names(reading: dict[str, Any] | None = None, **variables: Any) -> list[str]:
-    return [item["name"] for item in driver.wanted_packages(host(reading, **variables)) if not item.get("optional")]
+    return [item["name"] for item in plans.driver_want(host(reading, **variables)) if not item.get("optional")]
 
 
 @pytest.mark.parametrize(
@@ -195,10 +196,9 @@ def test_fabric_is_decided_by_what_is_seen(hardware: dict[str, Any], expected: s
 def test_repository_directory_comes_from_the_table(
     identity: str, version: str, architecture: str, key: str, directory: str | None
 ) -> None:
-    context = host()
-    platform = platform_of({"id": identity, "version_id": version, "architecture": architecture}, context.tables)
-    assert platform.key == key
-    assert repository_directory(platform, context.tables)[0] == directory
+    system = system_of(identity, version, architecture)
+    assert (system.key, system.tree) == (key, directory)
+    assert bool(system.no_tree) is (directory is None)
 
 
 @pytest.mark.parametrize(
@@ -215,8 +215,7 @@ def test_repository_directory_comes_from_the_table(
     ],
 )
 def test_refused_platforms_have_a_reason(identity: str, version: str, refused: bool) -> None:
-    platform = platform_of({"id": identity, "version_id": version, "architecture": "x86_64"}, host().tables)
-    assert bool(platform.refused) is refused
+    assert bool(system_of(identity, version, "x86_64").refused) is refused
 
 
 @pytest.mark.parametrize(
@@ -249,14 +248,7 @@ def test_headers_are_those_of_the_running_kernel(
     system: dict[str, str], kernel: str, expected: list[tuple[str, str | None]]
 ) -> None:
     context = host(probe(system=system, kernel={"release": kernel, "headers": False}))
-    assert [(item["name"], item["version"]) for item in driver.headers_want(context)] == expected
-
-
-def test_versions_compare_by_number() -> None:
-    assert not at_least("570.26", "570.124.06") and at_least("1.20.0", "1.9.9")
-    assert upstream("3:580.95.05-1.el9") == upstream("580.95.05-0ubuntu1") == "580.95.05"
-    assert within("535.183.01", "535", "535") and not within("536.1", "535", "535")
-    assert within("1.18.0", "1.18.0", None, "1.19.1") and not within("1.19.1", "1.18.0", None, "1.19.1")
+    assert [(item.name, item.version) for item in driver.headers_want(context)] == expected
 
 
 def test_ubuntu_archive_pairs_with_signed_modules() -> None:

@@ -6,28 +6,27 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.gpufleet.hosts.plugins.module_utils import paths
 from gpufleet.hosts import (
-    driver,
+    paths,
     toolkit,
 )
-from gpufleet.hosts.context import describe, undo
 
+from . import plans
 from .converged import KIT, SET, V2, VERSION, converged, on
 from .hosts import answer, codes, file, merged, packages, unit
 
 
 def kit_plan(reading: dict[str, Any], **variables: Any) -> dict[str, Any]:
     context = on(reading, **variables)
-    request = toolkit.resolve_request(context)
-    return toolkit.plan_toolkit(on(reading, answer(request["want"]) if request else None, **variables))
+    request = plans.request(toolkit.resolve_request(context))
+    return plans.toolkit(on(reading, answer(request["want"]) if request else None, **variables))
 
 
 def test_four_packages_at_one_version_held() -> None:
     reading = {**converged(), "packages": packages(VERSION, *SET)}
     plan = kit_plan(reading)
     assert [(p["name"], p["version"]) for p in plan["packages"]["install"]] == [
-        (n, "1.20.0-1") for n in [w["name"] for w in toolkit.wanted_packages(on())]
+        (n, "1.20.0-1") for n in [w["name"] for w in plans.toolkit_want(on())]
     ]
     assert sorted(plan["hold"]) == sorted(KIT)
 
@@ -75,7 +74,7 @@ def test_docker_keeps_its_other_keys_and_is_reloaded() -> None:
     }
     assert plan["restart"] == [{"name": "docker.service", "state": "reloaded"}]
     again = merged(reading, {"files": {paths.DOCKER_CONFIG: file(written)}})
-    assert describe(kit_plan(again, gpu_container_toolkit_default_runtime=True)) == []
+    assert plans.describe(kit_plan(again, gpu_container_toolkit_default_runtime=True)) == []
 
 
 def test_crio_gets_an_own_drop_in() -> None:
@@ -95,7 +94,7 @@ def test_rancher_is_only_restarted(owner: str, running: str) -> None:
         plan["owner"] == owner and plan["files"] == [] and plan["restart"] == [{"name": running, "state": "restarted"}]
     )
     known = merged(reading, {"files": {generated: file("BinaryName = '/usr/bin/nvidia-container-runtime'")}})
-    assert describe(kit_plan(known)) == [] and kit_plan(known)["restart"] == []
+    assert plans.describe(kit_plan(known)) == [] and kit_plan(known)["restart"] == []
     default = kit_plan(known, gpu_container_toolkit_default_runtime=True)
     assert default["files"][0]["content"] == "default-runtime: nvidia\n" and default["restart"]
 
@@ -116,7 +115,7 @@ def test_a_default_runtime_goes_with_the_runtime(line: str) -> None:
         units={"k3s.service": unit()},
         files={config: file(f"token: x\n{line}node-name: a\n", "0600"), paths.CONTAINERD_CONFIG: file(V2)},
     )
-    gone = toolkit.plan_toolkit(on(reading, gpu_container_toolkit_state="absent"))
+    gone = plans.toolkit(on(reading, gpu_container_toolkit_state="absent"))
     assert gone["files"] == [{"path": config, "content": "token: x\nnode-name: a\n", "mode": "0600"}]
     # It looks for the binary at its start: the restart comes when the packages are gone.
     assert gone["restart"] == [] and gone["afterwards"] == [{"name": "k3s.service", "state": "restarted"}]
@@ -163,7 +162,7 @@ def test_live_containers_in_legacy_mode_are_not_disturbed() -> None:
 
 
 def test_removing_the_toolkit_gives_containerd_its_file_back() -> None:
-    plan = toolkit.plan_toolkit(on(converged(), gpu_container_toolkit_state="absent"))
+    plan = plans.toolkit(on(converged(), gpu_container_toolkit_state="absent"))
     (written,) = [f for f in plan["files"] if f["path"] == paths.CONTAINERD_CONFIG]
     assert written["content"].strip() == V2.strip()
     assert sorted(plan["packages"]["remove"]) == sorted(KIT) and plan["restart"]
@@ -171,11 +170,11 @@ def test_removing_the_toolkit_gives_containerd_its_file_back() -> None:
 
 def test_undo_restores_what_was_read() -> None:
     context = on(converged(files={paths.CONTAINERD_CONFIG: file(V2, mode="0600")}, runtime={"containerd_dump": V2}))
-    plan = toolkit.plan_toolkit(context)
-    assert undo(context, plan)["write"] == [{"path": paths.CONTAINERD_CONFIG, "content": V2, "mode": "0600"}]
+    plan = plans.toolkit(context)
+    assert plans.undo(context, plan)["write"] == [{"path": paths.CONTAINERD_CONFIG, "content": V2, "mode": "0600"}]
     bare = on()
-    new = driver.plan_driver(bare)
-    assert paths.BLACKLIST in undo(bare, new)["remove"]
+    new = plans.driver(bare)
+    assert paths.BLACKLIST in plans.undo(bare, new)["remove"]
 
 
 def test_a_driver_that_was_there_before_gets_its_cdi_specification() -> None:
@@ -194,4 +193,4 @@ def test_a_daemon_json_that_is_none_is_left_alone(text: str) -> None:
     plan = kit_plan(reading)
     assert codes(plan["problems"]) == ["GF747"]
     assert [f for f in plan["files"] if f["path"] == paths.DOCKER_CONFIG] == []
-    toolkit.plan_toolkit(on(reading, gpu_container_toolkit_state="absent"))  # does not fail on it
+    plans.toolkit(on(reading, gpu_container_toolkit_state="absent"))  # does not fail on it

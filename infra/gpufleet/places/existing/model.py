@@ -13,7 +13,7 @@ from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.pool import DriverOwner, Labels, Pool
 
 if TYPE_CHECKING:
-    from gpufleet.fleet.model import FleetPool
+    from gpufleet.fleet.model import Fleet, FleetPool
 
 Distribution = Literal["kubeadm", "k3s", "rke2", "microk8s"]
 
@@ -110,6 +110,17 @@ def node_pool(pool: FleetPool) -> NodePool:
     if not isinstance(pool.spec, NodePool):
         raise TypeError("not a pool of an existing cluster")
     return pool.spec
+
+
+def existing_stack(fleet: Fleet) -> ExistingStack:
+    """The stack file, in code that is there for existing clusters alone.
+
+    Raises:
+        TypeError: it is on another kind of cluster.
+    """
+    if not isinstance(fleet.stack, ExistingStack):
+        raise TypeError("not a stack on an existing cluster")
+    return fleet.stack
 
 
 class ExistingStack(Stack):
