@@ -93,7 +93,7 @@ def test_a_method_is_planned_and_predicted(halves: None) -> None:
     assert plan.teams[0].quota == {"requests.nvidia.com/gpu.shared": "4"}
     text = render("test", plan, ())
     assert "nvidia.com/gpu.shared: 4" in text and "Watcher of halves 1.2.3, namespace halves" in text
-    assert plan.as_dict()["software"]["halves"]["version"] == "1.2.3"
+    assert plan.as_dict()["halves"]["version"] == "1.2.3"
 
 
 def test_a_method_is_deployed(halves: None) -> None:

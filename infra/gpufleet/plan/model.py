@@ -16,8 +16,10 @@ from gpufleet.routes.operator import OperatorPlan
 from gpufleet.routes.plugin import PluginPlan
 from gpufleet.teams.teams import TeamPlan
 
-#: 2: `software` holds what is installed; cluster and pools hold every input of their resources.
+#: 2: cluster and pools hold every input of their resources; software that a method brings is there only if installed.
 PLAN_VERSION = 2
+#: Keys of the plan that are there whether or not the route is taken.
+_ROUTES = ("plugin", "operator")
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Plan:
         return next((a for a in self.software if a.id == name), None)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-like form; keys in the order of declaration."""
+        """JSON-like form. Each artifact has its own key: the route's, and those of methods that bring software."""
         return {
             "version": PLAN_VERSION,
             "stack": self.stack,
@@ -83,7 +85,8 @@ class Plan:
             "route": self.route,
             "pools": [asdict(pool) for pool in self.pools],
             "profiles": [asdict(profile) for profile in self.profiles],
-            "software": {artifact.id: artifact.as_dict() for artifact in self.software},
+            **dict.fromkeys(_ROUTES),
+            **{artifact.id: artifact.as_dict() for artifact in self.software},
             "teams": [asdict(team) for team in self.teams],
             "images": list(self.images),
             "images_unknown": list(self.images_unknown),

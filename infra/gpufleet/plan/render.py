@@ -65,10 +65,9 @@ def _details(pool: PoolPlan) -> list[str]:
     lines += [f"  {'labels' if i == 0 else '':<11} {label}" for i, label in enumerate(labels)]
     if pool.autoscaling:
         a = pool.autoscaling
-        lines.append(
-            f"  autoscaler  {a.min_nodes} to {a.max_nodes} nodes, {a.pods_per_node} pods per node,"
-            f" {a.pods_at_min} to {a.pods_at_max} pods"
-        )
+        pods = "1 pod" if a.pods_per_node == 1 else f"{a.pods_per_node} pods"
+        nodes = f"{a.min_nodes} to {a.max_nodes} nodes"
+        lines.append(f"  autoscaler  {nodes}, {pods} per node, {a.pods_at_min} to {a.pods_at_max} pods")
         if a.nodes_started > a.nodes_needed_for_one_nodeful:
             lines.append(
                 f"              from zero, {a.pods_per_node} pods may start {a.nodes_started} nodes where"

@@ -60,7 +60,8 @@ class PluginPlan(Artifact):
     def lines(self) -> list[str]:
         made = [f"  makes the RuntimeClass {self.runtime_class}"] if self.runtime_class else []
         head = f"device plugin, namespace {self.namespace}:"
-        return [head, *made, *(line for one in self.daemon_sets for line in one.lines())]
+        nowhere = [] if self.daemon_sets else ["  no DaemonSet: no pool takes NVIDIA's plugin"]
+        return [head, *made, *(line for one in self.daemon_sets for line in one.lines()), *nowhere]
 
     def serves(self, profile: str) -> Serving | None:
         for one in self.daemon_sets:

@@ -203,7 +203,7 @@ def methods(fleet: Fleet) -> Iterator[Finding]:
     if own and len(own) < len(fleet.served):
         other = next(pool for pool in fleet.served if not pool.method.own_plugin)
         names = ", ".join(pool.name for pool in own)
-        yield GF340.at(f"{other.path}.sharing", value=fleet.served[0].spec.sharing, pools=names)
+        yield GF340.at(f"{other.path}.sharing", value=other.profile_name, pools=names)
     if len({pool.method.for_the_release for pool in own}) > 1:
         yield GF341.at(f"{own[-1].path}.sharing", value=own[-1].spec.sharing)
     if fleet.release is not None and fleet.release.mig_strategy == "mixed":

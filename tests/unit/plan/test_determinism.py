@@ -129,7 +129,7 @@ def test_a_plan_survives_json(file: Path) -> None:
     assert json.loads(json.dumps(plan.as_dict())) == document
     assert (document["version"], document["stack"]) == (2, file.stem.removeprefix("Pulumi."))
     assert list(document) == [
-        "version", "stack", "cluster", "route", "pools", "profiles", "software", "teams", "images",
+        "version", "stack", "cluster", "route", "pools", "profiles", "plugin", "operator", "teams", "images",
         "images_unknown", "warnings",
     ]  # fmt: skip
 
