@@ -11,8 +11,8 @@ import gpufleet.places  # noqa: F401  makes the kinds of clusters and the method
 from gpufleet.advise.docs import BLOCKS, fill
 from gpufleet.catalog import gpu_models
 from gpufleet.catalog.reading import rows
-from gpufleet.findings.explain import every_rule, sources
-from gpufleet.findings.registry import GROUPS
+from gpufleet.findings.explain import sources
+from gpufleet.findings.registry import GROUPS, rules
 from gpufleet.findings.rule import Rule, general
 from gpufleet.stackfile.schema import stack_schema
 
@@ -38,6 +38,9 @@ def _section(rule: Rule) -> list[str]:
     """One rule: what it says, why, what to do, where that is known from, and its examples."""
     lines = ["", f"## {rule.code}", "", f"{rule.severity.value.capitalize()}: **{_markdown(rule.title)}**", ""]
     lines += [f"- Why: {_markdown(rule.reason)}", f"- Do: {_markdown(rule.remedy)}", f"- Source: {_source(rule)}"]
+    if rule.cases:
+        cases = ", ".join(f"[{case}](../cases.md#{case.lower()})" for case in rule.cases)
+        lines.append(f"- Problems of users: {cases}")
     for name, example in (("Wrong", rule.wrong), ("Right", rule.right)):
         if example:
             lines += ["", f"{name}:", "", *(f"    {line}".rstrip() for line in example.splitlines())]
@@ -48,16 +51,30 @@ def rule_pages() -> dict[Path, str]:
     """One page per group of rules, and a page that lists the groups and the sources."""
     pages, table = {}, []
     for digit, group in GROUPS.items():
-        mine = [rule for rule in every_rule().values() if rule.code[2] == digit]
+        mine = [rule for rule in rules().values() if rule.code[2] == digit]
         head = [f"# {group.title}", "", "Generated from the rules; do not edit. [All groups](README.md)"]
+        head += ABOUT.get(digit, ())
         body = [line for rule in mine for line in _section(rule)]
         pages[RULES / f"{group.page}.md"] = "\n".join([*head, *body]) + "\n"
         table.append(f"| {mine[0].code} to {mine[-1].code} | [{group.title}]({group.page}.md) | {len(mine)} |")
-    used = {name.split(" ")[0].split("(")[0] for rule in every_rule().values() for name, _ in sources(rule)}
+    used = {name.split(" ")[0].split("(")[0] for rule in rules().values() for name, _ in sources(rule)}
     meanings = [f"| {row['id']} | {row['source']} |" for row in rows("sources", "sources") if row["id"] in used]
     pages[RULES / "README.md"] = INDEX.format(groups="\n".join(table), sources="\n".join(meanings))
     return pages
 
+
+#: What a page says before its rules, by the group's digit.
+ABOUT = {
+    "7": (
+        "",
+        "An error stops the run before any change. A warning is shown; you can accept it with a reason",
+        """(`gpu_preflight_accept: {GF710: "moves to 595 in March"}`). A note is only shown.""",
+        "",
+        "GF701 to GF769 come from `playbooks/preflight.yml`; GF770 and higher come from the health check and",
+        "`playbooks/verify.yml`. Examples are variables of the roles, or what is seen on the host. A line with `#`",
+        "says on which host.",
+    )
+}
 
 INDEX = """# Rules
 
@@ -67,6 +84,8 @@ Every finding has a code, which never changes its meaning. An error stops everyt
 informs. A warning can be accepted in the stack file, by its code and a reason that a reviewer can judge:
 
     gpufleet:acknowledge: {{GF420: "a dev pool, four nodes at most"}}
+
+A warning about a host (GF7) is accepted in the inventory, with the variable `gpu_preflight_accept`.
 
 Words in *italics* stand for what a finding names. Examples show only the keys that matter; the rest of the stack is
 right.

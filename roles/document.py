@@ -1,7 +1,7 @@
 """Writes what is derived from the roles: `python roles/document.py`; with --check it only compares.
 
 meta/argument_specs.yml is the text of the variables, and defaults/main.yml has to agree with it. Requirements and
-variables in the READMEs come from it and from meta/main.yml. docs/preflight-codes.md comes from the table of findings.
+variables in the READMEs come from it and from meta/main.yml.
 """
 
 from __future__ import annotations
@@ -86,18 +86,6 @@ def reference(role: str) -> str:
     return f"## Requirements\n\n{requirements(role)}\n## Variables\n\n{table(role)}"
 
 
-def codes() -> str:
-    """The findings as a Markdown table."""
-    table = ROOT / "infra/gpufleet/catalog/tables/host_findings.yaml"
-    rows = yaml.safe_load(table.read_text(encoding="utf-8"))["findings"]
-    lines = ["| code | severity | what | why | do |", "| --- | --- | --- | --- | --- |"]
-    for row in rows:
-        cells = [row["code"], row["severity"], f"{row['title']}: {row['message']}", row["reason"], row["remedy"]]
-        texts = [cell.replace("{{", "{").replace("}}", "}").replace("|", "\\|").replace("<", "&lt;") for cell in cells]
-        lines.append("| " + " | ".join(texts) + " |")
-    return "\n".join(lines) + "\n"
-
-
 def with_block(text: str, block: str) -> str:
     """The text with its generated block replaced. Raises ValueError when it has none."""
     before, _, rest = text.partition(BEGIN)
@@ -110,7 +98,6 @@ def with_block(text: str, block: str) -> str:
 def outputs() -> dict[Path, str]:
     """File -> text that it should hold."""
     blocks = {ROLES / role / "README.md": reference(role) for role in role_names()}
-    blocks[ROOT / "docs/preflight-codes.md"] = codes()
     return {path: with_block(path.read_text(encoding="utf-8"), block) for path, block in blocks.items()}
 
 

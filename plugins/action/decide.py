@@ -11,11 +11,10 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.gpufleet.hosts.plugins.module_utils import openpgp
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils import settings
-from gpufleet.catalog.reading import Tables
+from gpufleet.findings.finding import Finding, Severity
 from gpufleet.hosts import driver, fabric, health, mig, preflight, report, runtime, toolkit, verify
 from gpufleet.hosts.context import Answer, Context, kernel_packages, undo
 from gpufleet.hosts.reading import Key, Reading
-from gpufleet.hosts.report import HostFinding
 from gpufleet.hosts.settings import Settings
 from gpufleet.hosts.work import Problem, Work, describe, plain
 
@@ -25,7 +24,7 @@ class Decision:
     """What was decided about a subject. `values`: what the roles' tasks read beside the plan."""
 
     work: Work = field(default_factory=Work)
-    findings: Sequence[HostFinding] = ()
+    findings: Sequence[Finding] = ()
     values: dict[str, Any] = field(default_factory=dict)
     reboots: bool = False  # the subject can make a reboot necessary
 
@@ -113,12 +112,12 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(f"subject has to be one of {', '.join(_SUBJECTS)}")
         host = self._host(variables)
         decision = _SUBJECTS[subject](host, arguments)
-        problems = [report.finding(problem, host.tables) for problem in decision.work.problems]
+        problems = [report.finding(problem) for problem in decision.work.problems]
         found = report.ordered([*decision.findings, *problems])
         plan = {
             **plain(decision.work),
-            "findings": plain(found),
-            "errors": report.count(found, "error"),
+            "findings": [report.as_dict(item) for item in found],
+            "errors": report.count(found, Severity.ERROR),
             "report": report.text(found),
             "changes": describe(decision.work),
             "undo": plain(undo(host, decision.work)),
@@ -141,7 +140,7 @@ class ActionModule(ActionBase):
         wrong = wrong or settings.malformed(wanted)
         wrong += settings.unknown(variables)
         if wrong:
-            raise AnsibleActionFail(_wrong(wrong, tables))
+            raise AnsibleActionFail(_wrong(wrong))
         typed = Settings.model_validate(wanted)
         return Context(
             Reading.model_validate(facts["gpu_probe"]),
@@ -153,5 +152,5 @@ class ActionModule(ActionBase):
         )
 
 
-def _wrong(wrong: list[str], tables: Tables) -> str:
-    return report.text(report.ordered(report.finding(Problem("GF760", {"what": what}), tables) for what in wrong))
+def _wrong(wrong: list[str]) -> str:
+    return report.text(report.ordered(report.finding(Problem("GF760", {"what": what})) for what in wrong))

@@ -24,11 +24,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the rules; 2 when there is no rule of a code."""
-    from gpufleet.findings.explain import as_dict, as_text, every_rule
+    from gpufleet.findings.explain import as_dict, as_text
     from gpufleet.findings.finding import closest_match
+    from gpufleet.findings.registry import rules
     from gpufleet.findings.rule import general
 
-    known = every_rule()
+    known = rules()
     wanted = [code.upper() for code in args.codes]
     for code in wanted:
         if code not in known:

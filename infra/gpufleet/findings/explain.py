@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from gpufleet.catalog import reading
 from gpufleet.findings.finding import Severity
-from gpufleet.findings.registry import GROUPS, rules
+from gpufleet.findings.registry import GROUPS
 from gpufleet.findings.rule import Rule, general
 
 _THREAD = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
-
-
-def every_rule() -> Mapping[str, Rule]:
-    """All rules by code, with those about hosts (GF7), which stand in a table of the catalogue."""
-    hosts = {row["code"]: _host_rule(row) for row in reading.rows("host_findings", "findings")}
-    return dict(sorted({**rules(), **hosts}.items()))
-
-
-def _host_rule(row: Mapping[str, Any]) -> Rule:
-    title = f"{row['title']}: {row['message']}"
-    severity = Severity(row["severity"])
-    return Rule(row["code"], severity, title, row["reason"], row["remedy"], row["source"])
 
 
 def page(rule: Rule) -> str:
@@ -50,11 +37,13 @@ def as_text(rule: Rule) -> str:
     lines += [f"    why:    {general(rule.reason)}", f"    do:     {general(rule.remedy)}"]
     for i, (name, meaning) in enumerate(sources(rule)):
         lines.append(f"    {'from:' if i == 0 else '     '}   {name}{f', {meaning}' if meaning else ''}")
+    if rule.cases:
+        lines.append(f"    cases:  {', '.join(rule.cases)} (docs/cases.md)")
     for name, example in (("wrong", rule.wrong), ("right", rule.right)):
         if example:
             lines += [f"    {name}:", *(f"        {line}".rstrip() for line in example.splitlines())]
     if rule.severity is Severity.WARNING:
-        lines.append(f'    accept: gpufleet:acknowledge: {{{rule.code}: "the reason"}}')
+        lines.append(f'    accept: {GROUPS[rule.code[2]].accept}: {{{rule.code}: "the reason"}}')
     return "\n".join([*lines, f"    page:   {page(rule)}"])
 
 
@@ -67,6 +56,7 @@ def as_dict(rule: Rule) -> dict[str, Any]:
         "reason": general(rule.reason),
         "remedy": general(rule.remedy),
         "sources": [name for name, _ in sources(rule)],
+        "cases": list(rule.cases),
         "needs": list(rule.needs),
         "wrong": rule.wrong,
         "right": rule.right,

@@ -24,15 +24,20 @@ from gpufleet.findings.rule import Rule
 Subject = TypeVar("Subject")
 
 
-class Group(NamedTuple):
-    """The codes of one hundred: their page in the documentation and the package whose import defines them.
+#: Where a stack file accepts warnings.
+IN_STACK = "gpufleet:acknowledge"
 
-    Without a package they stand in a table of the catalogue.
+
+class Group(NamedTuple):
+    """The codes of one hundred: their page in the documentation and the package whose modules define them.
+
+    `accept` is the key under which a warning is accepted with a reason.
     """
 
     page: str
     title: str
     package: str
+    accept: str = IN_STACK
 
 
 #: By the first digit of a code.
@@ -44,7 +49,7 @@ GROUPS = {
     "4": Group("pools", "Pools, autoscaler, teams", "gpufleet.rules"),
     "5": Group("lint-configuration", "Lint: configuration", "gpufleet.lint.rules"),
     "6": Group("lint-workloads", "Lint: workloads", "gpufleet.lint.rules"),
-    "7": Group("preflight", "Hosts: preflight and verify", ""),
+    "7": Group("preflight", "Hosts: preflight and verify", "gpufleet.hosts.rules", "gpu_preflight_accept"),
     "8": Group("hosts", "Hosts: stack file, inventory, facts", "gpufleet.rules"),
     "9": Group("advice", "Advice", "gpufleet.rules"),
 }
@@ -163,6 +168,5 @@ def run_checks(scope: str, subject: object, known: Callable[[str], bool] = lambd
 
 def load(package: str) -> None:
     """Imports the modules of a package of rules, in the order of its `SUBJECTS`."""
-    module = importlib.import_module(package) if package else None
-    for name in getattr(module, "SUBJECTS", ()):
+    for name in getattr(importlib.import_module(package), "SUBJECTS", ()):
         importlib.import_module(f"{package}.{name}")

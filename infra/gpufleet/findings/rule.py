@@ -30,9 +30,11 @@ class Rule:
         needs: words of the stack that have to be known; with a mistake in one of them the rule says nothing
             (`gpufleet.stackfile.consequences` lists the words). `value` is what stands at the place itself.
         hides: the value was not read at all, so no other rule says anything about it.
+        cases: problems of users that the rule comes from, by their ids in docs/cases.md.
         wrong: a short example that breaks the rule. Keys of a stack file (what it leaves out is right), a whole stack
             file (GF0), facts of hosts beside their pools (`n1.json: ...`), or a text for `gpufleet lint`, whose first
-            line may say with which options (`# gpufleet lint FILE --gpus 2xT4`).
+            line may say with which options (`# gpufleet lint FILE --gpus 2xT4`). For rules about a host (GF7) variables
+            of the roles, or what is seen on the host.
         right: the same example as it should be.
     """
 
@@ -46,6 +48,7 @@ class Rule:
     do: str = ""
     needs: tuple[str, ...] = ("value",)
     hides: bool = False
+    cases: tuple[str, ...] = ()
     wrong: str = ""
     right: str = ""
 
@@ -71,11 +74,10 @@ class Rule:
         """
         options = tuple(str(word) for word in allowed)
         shown = None if value is _UNSET else show(value)
-        why = because if because is not None else details.pop("why", None)
         fill = {"value": shown, "path": path, **{k: v if isinstance(v, str) else show(v) for k, v in details.items()}}
-        if why is not None:
-            fill["because"] = str(why)
-        template = self.because or ("{because}" if why is not None else "")
+        if because is not None:
+            fill["because"] = because
+        template = self.because or ("{because}" if because is not None else "")
         return Finding(
             code=self.code,
             severity=self.severity,

@@ -16,16 +16,17 @@ from gpufleet.catalog.hosts import (
 from gpufleet.catalog.packages import ended_packages
 from gpufleet.catalog.platforms import repository_keys
 from gpufleet.catalog.versions import at_least, within
+from gpufleet.findings.finding import Finding, Severity
 from gpufleet.hosts import driver, driver_config, fabric, health, mig, packages, runtime_rules, sources, toolkit
 from gpufleet.hosts.context import Context
-from gpufleet.hosts.report import HostFinding, finding
+from gpufleet.hosts.report import finding
 from gpufleet.hosts.runtime import owner_of
 from gpufleet.hosts.work import Problem, Request
 
 MINIMUM_CORE = "2.19"
 
 
-def findings(context: Context) -> list[HostFinding]:
+def findings(context: Context) -> list[Finding]:
     """All findings about a host, in no order. A rule that cannot be decided on this host says nothing."""
     problems: list[Problem] = []
     for rule in (
@@ -34,7 +35,7 @@ def findings(context: Context) -> list[HostFinding]:
         runtime_rules.rules, mig.problems_of, _imex,
     ):  # fmt: skip
         problems += rule(context)
-    return [finding(problem, context.tables) for problem in problems]
+    return [finding(problem) for problem in problems]
 
 
 def resolve_request(context: Context) -> Request | None:
@@ -193,9 +194,9 @@ def _foreign_modules(context: Context) -> list[Problem]:
         if gpu.driver in (None, "nvidia", "nouveau"):
             continue
         if gpu.driver in blacklist:
-            remedy, severity = "gpu_driver blacklists it; a reboot is required.", "warning"
+            remedy, severity = "gpu_driver blacklists it; a reboot is required.", Severity.WARNING
         else:
-            remedy, severity = "Release the GPU from it, or take the host out of the pool.", "error"
+            remedy, severity = "Release the GPU from it, or take the host out of the pool.", Severity.ERROR
         values = {"slot": gpu.slot, "driver": gpu.driver, "remedy": remedy, "severity": severity}
         problems.append(Problem("GF726", values))
     return problems
@@ -314,7 +315,7 @@ def _space(context: Context) -> list[Problem]:
         return []
     free = context.probe.system.free_mib
     small = {path: free[path] for path in ("/usr", "/var") if path in free and free[path] < wanted}
-    return [Problem("GF743", {"path": path, "free": found, "wanted": wanted}) for path, found in small.items()]
+    return [Problem("GF743", {"folder": path, "free": found, "wanted": wanted}) for path, found in small.items()]
 
 
 def _driver(context: Context) -> list[Problem]:

@@ -78,11 +78,11 @@ def target_of(settings: Settings, gpus: Sequence[Gpu], today: str, tables: Table
     wanted_branch, wanted_version = settings.gpu_driver_branch, settings.gpu_driver_version
     if wanted_branch and not BRANCH.fullmatch(wanted_branch):
         form = "three digits, such as 580"
-        target.problem("GF707", variable="gpu_driver_branch", value=wanted_branch, form=form)
+        target.problem("GF707", variable="gpu_driver_branch", given=repr(wanted_branch), form=form)
         return target
     if wanted_version and not VERSION.fullmatch(wanted_version):
         form = "a full version, such as 580.126.09"
-        target.problem("GF707", variable="gpu_driver_version", value=wanted_version, form=form)
+        target.problem("GF707", variable="gpu_driver_version", given=repr(wanted_version), form=form)
         return target
     models = [gpu.model for gpu in gpus if gpu.model]
     rows = driver_branches(tables)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from gpufleet.findings.finding import Finding, Severity
 from gpufleet.hosts import (
     containerd,
     driver,
@@ -20,7 +21,7 @@ from gpufleet.hosts import (
     toolkit,
 )
 from gpufleet.hosts.context import Context
-from gpufleet.hosts.report import HostFinding, accept, count
+from gpufleet.hosts.report import accept, count
 from gpufleet.hosts.work import Problem, UnitChange, WantedPackage, Work, describe
 
 
@@ -54,14 +55,14 @@ def verify(context: Context) -> tuple[list[Problem], dict[str, Any]]:
     return problems, health.facts(context, healthy=not problems)
 
 
-def site(context: Context, *, check_mode: bool) -> tuple[list[HostFinding], bool]:
+def site(context: Context, *, check_mode: bool) -> tuple[list[Finding], bool]:
     """(what preflight says, whether any role has anything to do or to report)."""
     settings = context.settings
     found = accept(preflight.findings(context), settings.gpu_preflight_accept)
     due = any(plan.due for plan in plans_of(context).values())
     facts = settings.gpu_health_write_facts and health.facts_file(context, healthy=True, check_mode=check_mode)
     asks = facts or settings.gpu_health_smoke_test or preflight.resolve_request(context)
-    return found, due or count(found, "error") > 0 or bool(asks)
+    return found, due or count(found, Severity.ERROR) > 0 or bool(asks)
 
 
 def _missing(context: Context, want: Sequence[WantedPackage]) -> str:
@@ -118,4 +119,4 @@ def _mig(context: Context) -> list[Problem]:
 
 def _sources(context: Context) -> list[Problem]:
     found = sources.outside_hosts(context.settings, context.probe, [])
-    return [Problem("GF741", {"file": file, "host": host, "severity": "error"}) for file, host in found]
+    return [Problem("GF741", {"file": file, "host": host, "severity": Severity.ERROR}) for file, host in found]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Problem(NamedTuple):
-    """A finding in the making: its code, and what fills its text."""
+    """A finding in the making: its code, and what fills its text; `severity` where it differs from the rule's."""
 
     code: str
     values: Mapping[str, Any] = {}

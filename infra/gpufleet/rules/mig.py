@@ -165,7 +165,7 @@ def _driver(pool: FleetPool, mig: Mig, model: GpuModel) -> Iterator[Finding]:
     if driver.low == driver.high:
         for bad in known_bad_drivers():
             if "mig" in bad.applies and bad.concerns(driver.high):
-                details = {"when": bad.when, "why": bad.reason, "last": bad.last or driver.high}
+                details = {"when": bad.when, "because": bad.reason, "last": bad.last or driver.high}
                 yield GF315.at(where, value=given, **details)
 
 

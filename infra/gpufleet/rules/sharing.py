@@ -170,7 +170,7 @@ def _memory(pool: FleetPool, where: str) -> Iterator[Finding]:
     scaled = have * method.memory_scale
     bound = method.most_for_one(scaled)
     if bound.gib is not None and promised > bound.gib:
-        texts = {"each": f"{promised:g}", "most": f"{bound.gib:g}", "why": bound.why, "lower": bound.or_lower}
+        texts = {"each": f"{promised:g}", "most": f"{bound.gib:g}", "because": bound.why, "lower": bound.or_lower}
         yield GF307.at(where, value=pool.profile_name, **texts)
         return
     together = method.pods_per_device * promised

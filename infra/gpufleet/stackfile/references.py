@@ -7,7 +7,8 @@ from typing import Any
 
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.path import join_path
-from gpufleet.findings.registry import finding, look_up, rules
+from gpufleet.findings.registry import GROUPS, IN_STACK, finding, look_up, rules
+from gpufleet.findings.rule import Rule
 from gpufleet.stackfile.source import SECRET_SECTIONS, SecretText, Source
 
 
@@ -139,9 +140,14 @@ def _acknowledgements(given: Any) -> Iterator[Finding]:
     for code in given if isinstance(given, dict) else ():
         path = join_path(("acknowledge", code))
         rule = look_up(code) if isinstance(code, str) else None
-        if rule is None:
-            warnings = [code for code, r in rules().items() if r.severity is Severity.WARNING]
+        if rule is None or not _of_stacks(rule):
+            warnings = [code for code, r in rules().items() if r.severity is Severity.WARNING and _of_stacks(r)]
             why = "`gpufleet explain` lists all codes."
             yield finding("GF109", path, value=code, allowed=warnings, what="warning", because=why)
         elif rule.severity is not Severity.WARNING:
             yield finding("GF111", path, value=code, because=f"{code} is of severity {rule.severity.value}.")
+
+
+def _of_stacks(rule: Rule) -> bool:
+    """Whether a stack file accepts the rule's warnings; those about a host are accepted in the inventory."""
+    return GROUPS[rule.code[2]].accept == IN_STACK

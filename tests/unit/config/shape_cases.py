@@ -153,6 +153,8 @@ SHAPE = [
          {"teams": [TEAM]}, value="t5", allowed=("t4",), closest=None),
     Case("GF109", "pools[0].driverBranch", "existing-plugin", {"pools[0].driverBranch": "581"},
          {"pools[0].driverBranch": "580"}, value="581", closest="580", says="driver branch"),
+    Case("GF109", "acknowledge.GF725", "aks-plugin", {"acknowledge": {"GF725": "why"}},  # is about a host
+         {"acknowledge": {"GF420": "why"}}, value="GF725"),
     Case("GF109", "acknowledge.GF999", "aks-plugin", {"acknowledge": {"GF999": "why"}},
          {"acknowledge": {"GF420": "why"}}, value="GF999"),
     Case("GF110", "pools[0]", "aks-plugin", {"pools[0].autoscale": {"min": 1, "max": 2}}, SCALED_FROM_ONE,

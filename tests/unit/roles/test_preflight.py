@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from gpufleet.catalog import driver_branch
+from gpufleet.findings.finding import Finding
+from gpufleet.findings.registry import rules
 from gpufleet.hosts import paths, preflight, report
 from gpufleet.hosts.context import Answer, Context
 from gpufleet.hosts.work import FoundPackage
@@ -32,7 +34,7 @@ def found(reading: dict[str, Any] | None = None, **variables: Any) -> list[str]:
     return codes(preflight.findings(host(reading, **variables)))
 
 
-def with_answer(context: Context, missing: tuple[str, ...] = (), **more: Any) -> list[report.HostFinding]:
+def with_answer(context: Context, missing: tuple[str, ...] = (), **more: Any) -> list[Finding]:
     request = plans.request(preflight.resolve_request(context))
     context.resolved = answered(request["want"], missing, **more)
     return preflight.findings(context)
@@ -346,10 +348,9 @@ def test_warnings_are_accepted_with_a_reason_and_errors_never() -> None:
 
 
 def test_every_code_of_preflight_has_a_test_and_every_text_can_be_filled() -> None:
-    rows = host().tables.rows("host_findings", "findings")
     elsewhere = {"GF711", "GF721", "GF722", "GF735", "GF736", "GF737", "GF760", "GF761", "GF762"}
     tested = {case[0] for case in CASES} | elsewhere | set(QUIET)
-    assert {row["code"] for row in rows if row["code"] < "GF770"} == tested
+    assert {code for code in rules() if "GF7" < code < "GF770"} == tested
     assert report.text(report.ordered(preflight.findings(host(probe(runfile=True))))).startswith(
         "GF729 error: Driver from"
     )

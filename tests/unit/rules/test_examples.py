@@ -14,7 +14,8 @@ from tests.unit.rules.examples import compiled, found
 
 #: Rules that look at a running cluster; what is there is told to them.
 IN_USE = {"GF450", "GF451", "GF452"}
-RULES = [rule for rule in rules().values() if rule.code not in IN_USE]
+#: Examples about hosts are tried in tests/unit/roles/test_rules.py.
+RULES = [rule for rule in rules().values() if rule.code not in IN_USE and rule.code[2] != "7"]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from gpufleet.cli.main import EXIT_OK, EXIT_USAGE, main
-from gpufleet.findings.explain import every_rule, page, sources
+from gpufleet.findings.explain import page, sources
 from gpufleet.findings.registry import rules
 from gpufleet.findings.rule import general
 
@@ -35,12 +35,14 @@ def test_a_rule_with_its_examples(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_warning_says_how_it_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
     assert '    accept: gpufleet:acknowledge: {GF420: "the reason"}' in run(capsys, "gf420")[1].splitlines()
+    assert '    accept: gpu_preflight_accept: {GF725: "the reason"}' in run(capsys, "GF725")[1].splitlines()
 
 
 def test_several_rules_and_rules_about_hosts(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "GF701", "GF615")
     assert code == EXIT_OK
     assert re.findall(r"^GF\d{3}", out, re.M) == ["GF701", "GF615"]
+    assert "    cases:  BM-46 (docs/cases.md)" in out.splitlines()
     assert "docs/rules/preflight.md" in out and "# gpufleet lint FILE --driver 560.35.05" in out
 
 
@@ -54,8 +56,8 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_all_rules(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys)
-    assert code == EXIT_OK and [line[:5] for line in out.splitlines()] == list(every_rule())
-    assert [one["code"] for one in json.loads(run(capsys, "--json")[1])] == list(every_rule())
+    assert code == EXIT_OK and [line[:5] for line in out.splitlines()] == list(rules())
+    assert [one["code"] for one in json.loads(run(capsys, "--json")[1])] == list(rules())
 
 
 @pytest.mark.parametrize(("word", "near"), [("GF308", "GF3"), ("GF20", "GF2"), ("G211", "GF211"), ("x", None)])
@@ -74,7 +76,7 @@ def test_nothing_is_left_to_be_filled_in() -> None:
 
 
 def test_every_rule_is_on_its_page() -> None:
-    for rule in every_rule().values():
+    for rule in rules().values():
         text = (ROOT / page(rule)).read_text(encoding="utf-8")
         assert f"\n## {rule.code}\n" in text and all(name in text for name, _ in sources(rule))
         for example in (rule.wrong, rule.right):
