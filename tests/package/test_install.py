@@ -36,6 +36,7 @@ COMMANDS = [
     ("catalog", "show", "gpu_models"),
     ("inventory", "-s", "idc", "--list"),
     ("mirror-list", "-s", "idc"),
+    ("explain", "GF307"),
     ("bench", "--from-catalogue", "H200"),
     ("bench", "--job", "--stack", "idc", "--pool", "t4"),
 ]
