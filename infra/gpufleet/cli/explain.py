@@ -31,12 +31,13 @@ def run(args: argparse.Namespace) -> int:
 
     known = rules()
     wanted = [code.upper() for code in args.codes]
-    for code in wanted:
-        if code not in known:
-            near = closest_match(code, [other for other in known if other[:3] == code[:3]] or known)
-            hint = f"; did you mean {near}?" if near else "; `gpufleet explain` lists all"
-            print(f"gpufleet: there is no rule {code}{hint}", file=sys.stderr)
-            return EXIT_USAGE
+    unknown = [code for code in wanted if code not in known]
+    for code in unknown:
+        near = closest_match(code, [other for other in known if other[:3] == code[:3]] or known)
+        hint = f"; did you mean {near}?" if near else "; `gpufleet explain` lists all"
+        print(f"gpufleet: there is no rule {code}{hint}", file=sys.stderr)
+    if unknown:
+        return EXIT_USAGE
     chosen = [known[code] for code in wanted] or list(known.values())
     if args.json:
         print(json.dumps([as_dict(rule) for rule in chosen], indent=2, ensure_ascii=False))

@@ -68,12 +68,9 @@ class DevicePlugin(pulumi.ComponentResource):
         )
         ready = [*before, config]
         if plan.control_daemon:
-            name, mps = (
-                f"gpufleet-mps-{plan.profile}",
-                {"app.kubernetes.io/name": _MPS_APP, PROFILE_LABEL: plan.profile},
-            )
+            mps = {"app.kubernetes.io/name": _MPS_APP, PROFILE_LABEL: plan.profile}
             pod = _pod(plan, route, _mps_container(plan), _mps_init(plan))
-            ready.append(_daemon_set(name, mps, pod, route, cluster.options(self, depends_on=ready)))
+            ready.append(_daemon_set(plan.control_daemon, mps, pod, route, cluster.options(self, depends_on=ready)))
         pod = _pod(plan, route, _plugin_container(plan), None)
         return _daemon_set(plan.name, labels, pod, route, cluster.options(self, depends_on=ready))
 

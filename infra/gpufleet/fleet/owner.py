@@ -21,7 +21,7 @@ NVIDIA_RUNTIME_CLASS = "nvidia"
 #: Who installs the driver, for people; a place adds its own owners.
 OWNER_WORDS = {
     "operator": "the GPU Operator installs it",
-    "host": "on the host already (Ansible roles)",
+    "host": "the Ansible roles install it on the host",
     "none": "nobody installs it",
 }
 

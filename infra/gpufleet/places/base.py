@@ -57,6 +57,10 @@ class ClusterPlan:
         """`AKS cluster vision-dev`."""
         raise NotImplementedError
 
+    def lines(self) -> list[tuple[str, str]]:
+        """(word, text) for the plan's details of the cluster; none where the stack makes no cluster."""
+        return []
+
     def as_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return asdict(self)

@@ -88,6 +88,8 @@ def render(name: str, plan: Plan | None, found: Sequence[Finding]) -> str:
         return "\n\n".join([*blocks, f"{name}: {summary(loud)}. Nothing was planned."])
     head = f"stack {name}: {plan.cluster.title()}, {plan.route} route"
     blocks.append("\n".join([head, "", *pool_table(plan)]))
+    made = [f"  {word:<11} {text}" for word, text in plan.cluster.lines()]
+    blocks += ["\n".join([f"cluster {plan.cluster.name}:", *made])] if made else []
     blocks += ["\n".join(_details(pool)) for pool in plan.pools]
     software = [line for artifact in plan.software for line in artifact.lines()]
     teams = [line for team in plan.teams for line in team.lines()]

@@ -89,7 +89,7 @@ def operator_plan(fleet: Fleet, route: OperatorRoute) -> OperatorPlan:
         timeout_seconds=route.timeout_seconds,
         values=values,
         title="GPU Operator",
-        words=_words(fleet.release, config_map, mig_config),
+        words=_words(fleet, fleet.release, config_map, mig_config),
         component_type="gpufleet:operator:GpuOperator",
         component_name="gpu-operator",
         chart_env="GPUFLEET_OPERATOR_CHART",
@@ -102,11 +102,14 @@ def operator_plan(fleet: Fleet, route: OperatorRoute) -> OperatorPlan:
     )
 
 
-def _words(release: Release, config_map: ConfigMapPlan, mig_config: ConfigMapPlan | None) -> tuple[str, ...]:
+def _words(
+    fleet: Fleet, release: Release, config_map: ConfigMapPlan, mig_config: ConfigMapPlan | None
+) -> tuple[str, ...]:
     driver, toolkit = ("on" if on else "off" for on in (release.driver, release.toolkit))
     cut = sorted({layout_name(layout) for layout in release.layouts.values()})
     return (
         f"driver {driver}, toolkit {toolkit}, runtime class {release.runtime_class}",
+        *(("NVIDIA's device plugin off: another one serves the GPUs",) if fleet.own_plugin else ()),
         f"sharing {config_map.name}, keys {', '.join(config_map.data)}, default {UNSHARED}",
         *((f"MIG manager {mig_config.name}, layouts {', '.join(cut)}, default {MIG_DISABLED}",) if mig_config else ()),
     )

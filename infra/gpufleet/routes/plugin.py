@@ -22,8 +22,8 @@ CONFIG_FOLDER = "/etc/gpufleet/device-plugin"
 class DaemonSetPlan:
     """The plugin for one profile. `affinity` holds node selector terms, any of which suffices.
 
-    `control_daemon`: an MPS control daemon runs beside it, as a DaemonSet of its own. `env` is what the method adds to
-    the plugin's environment.
+    `control_daemon` is the DaemonSet of the MPS control daemon that runs beside it, if one does. `env` is what the
+    method adds to the plugin's environment.
     """
 
     name: str
@@ -34,13 +34,13 @@ class DaemonSetPlan:
     tolerations: tuple[dict[str, str], ...]
     runtime_class: str | None
     image: str
-    control_daemon: bool = False
+    control_daemon: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """What `gpufleet plan` prints."""
         tolerated = ", ".join(map(in_words, self.tolerations)) or "nothing"
-        beside = " and an MPS control daemon" if self.control_daemon else ""
+        beside = f" and MPS control daemon {self.control_daemon}" if self.control_daemon else ""
         runtime = f", runtime class {self.runtime_class}" if self.runtime_class else ""
         return [
             f"  DaemonSet {self.name}{beside} on pools {', '.join(self.pools)}",
@@ -114,7 +114,7 @@ def plugin_plan(fleet: Fleet, route: PluginRoute) -> PluginPlan:
                 tolerations=tuple(t.as_dict() for t in tolerations(taints)),
                 runtime_class=next((p.runtime_class for p in pools if p.runtime_class), None),
                 image=image,
-                control_daemon=pools[0].method.control_daemon,
+                control_daemon=f"gpufleet-mps-{name}" if pools[0].method.control_daemon else None,
                 env=dict(pools[0].method.plugin_env),
             )
         )

@@ -42,8 +42,8 @@ GF402 = rule(
 GF440 = rule(
     "GF440", Severity.NOTE,
     title="Pods that ask for {resource} must carry a toleration of their own.",
-    reason="AKS adds a toleration by itself (ExtendedResourceToleration). Its key is the name of the requested "
-    "resource, which is not the key of this taint (Azure/AKS#1449).",
+    reason="Kubernetes' ExtendedResourceToleration, which AKS has on, adds a toleration by itself. Its key is the name "
+    "of the requested resource, which is not the key of this taint (Azure/AKS#1449).",
     remedy="Add to the pods: {add}",
     source="Azure/AKS#1449",
     wrong="""

@@ -75,21 +75,28 @@ class Source:
 MOST_VALUES = 500_000
 
 
+_YAML = "tag:yaml.org,2002:"
+_SCALARS = {_YAML + word for word in ("str", "int", "float", "bool", "null", "timestamp", "value", "merge")}
+_COLLECTIONS = {_YAML + word for word in ("map", "seq")}
+
+
 class _Reader:
     def __init__(self) -> None:
         self.read = 0
         self.lines: dict[PathParts, int] = {}
         self.found: list[Finding] = []
 
+    def _foreign(self, node: yaml.Node, path: PathParts) -> None:
+        """A tag that does not survive Pulumi's configuration."""
+        tag = node.tag.replace(_YAML, "!!")
+        self.found.append(finding("GF006", join_path(path), value=tag))
+
     def scalar(self, node: yaml.ScalarNode, path: PathParts) -> Any:
         text: str = node.value
-        if node.style in ("'", '"', "|", ">"):
+        if node.tag not in _SCALARS:
+            self._foreign(node, path)
             return text
-        if node.tag not in (
-            "tag:yaml.org,2002:" + t for t in ("str", "int", "float", "bool", "null", "timestamp", "value", "merge")
-        ):
-            tag = node.tag.replace("tag:yaml.org,2002:", "!!")
-            self.found.append(finding("GF006", join_path(path), value=tag))
+        if node.style in ("'", '"', "|", ">"):
             return text
         if _AMBIGUOUS.fullmatch(text):
             self.found.append(finding("GF004", join_path(path), value=text))
@@ -115,6 +122,8 @@ class _Reader:
             return None
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node, path)
+        if node.tag not in _COLLECTIONS:
+            self._foreign(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*path, i), (*seen, node)) for i, item in enumerate(node.value)]
         out: dict[str, Any] = {}

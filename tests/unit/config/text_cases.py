@@ -78,6 +78,9 @@ TEXT_CASES = [
     TextCase("config twice", "GF005", "", 5, "config", GOOD + "config:\n" + STACK),
     TextCase("tag", "GF006", "pools[0].count", 5, "!!binary", pool("count: !!binary MQ=="), says="binary"),
     TextCase("own tag", "GF006", "pools[0].labels.a", 5, "!env", label("!env HOME")),
+    TextCase("own tag of a quoted text", "GF006", "pools[0].labels.a", 5, "!env", label('!env "HOME"')),
+    TextCase("own tag of a map", "GF006", "pools[0].labels.a", 5, "!env", label("!env {b: c}")),
+    TextCase("own tag of a list", "GF006", "pools[0].labels.a", 5, "!env", label("!env [b]")),
     TextCase("merge key", "GF006", "pools[0]", 4, None,
              "config:\n" + CLUSTER + "  gpufleet:pools:\n"
              "    - {name: t4, <<: {vmSize: Standard_NC4as_T4_v3}}\n" + STACK),

@@ -53,7 +53,7 @@ def test_an_existing_cluster_with_the_operator() -> None:
     text = shown("existing-operator", {"pools[0].hosts": {"n2": {}, "n1": {}}})
     for part in (
         "stack test: existing cluster idc, operator route",
-        "  driver      on the host already (Ansible roles)",
+        "  driver      the Ansible roles install it on the host",
         "  nodes       n1, n2",
         "GPU Operator v26.7.0, namespace gpu-operator, release gpu-operator:",
         "  driver off, toolkit off, runtime class nvidia",

@@ -26,6 +26,10 @@ class NetworkPlan:
     subnet_cidr: str | None
     subnet_id: str | None
 
+    def words(self) -> str:
+        """What the nodes attach to."""
+        return f"subnet {self.subnet_id}" if self.subnet_id else f"{self.vnet_cidr} is made, subnet {self.subnet_cidr}"
+
 
 @dataclass(frozen=True)
 class SystemPoolPlan:
@@ -36,6 +40,11 @@ class SystemPoolPlan:
     count: int
     min_count: int | None
     max_count: int | None
+
+    def words(self) -> str:
+        """`system: 1 to 3 x Standard_D4s_v5`."""
+        count = f"{self.min_count} to {self.max_count}" if self.max_count else str(self.count)
+        return f"{self.name}: {count} x {self.vm_size}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +64,19 @@ class AksClusterPlan(ClusterPlan):
 
     def title(self) -> str:
         return f"AKS cluster {self.name}"
+
+    def lines(self) -> list[tuple[str, str]]:
+        version = f"Kubernetes {self.version}" if self.version else "Azure's default version of Kubernetes"
+        group = f"resource group {self.resource_group} ({'exists' if self.resource_group_existing else 'is made'})"
+        protected = ", protected" if self.protect else ""
+        tags = ", ".join(f"{name}={value}" for name, value in self.tags.items())
+        return [
+            ("in Azure", f"{self.location}, {version}, {group}, DNS prefix {self.dns_prefix}"),
+            ("settings", f"tier {self.tier}, upgrade channel {self.upgrade_channel}{protected}"),
+            ("system pool", self.system_pool.words()),
+            ("network", self.network.words() if self.network else "made by AKS"),
+            *([("tags", tags)] if tags else []),
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +104,22 @@ class AgentPoolPlan(PoolResource):
 
     def lines(self) -> list[tuple[str, str]]:
         cut = f", gpuInstanceProfile: {self.gpu_instance_profile}" if self.gpu_instance_profile else ""
-        return [("in Azure", f"{self.name} (gpuProfile.driver: {self.driver}{cut}), {self.vm_size}, {self.os_sku}")]
+        price = "the price on demand" if self.spot_max_price in (None, -1) else f"{self.spot_max_price:g} USD an hour"
+        size = f"{self.os_disk_size_gb} GB" if self.os_disk_size_gb else None
+        options = {
+            "spot, up to": price if self.spot else None,
+            "zones": " ".join(self.zones),
+            "disk": " ".join(filter(None, (self.os_disk_type, size))),
+            "pods per node at most": self.max_pods,
+            "tags": " ".join(f"{name}={value}" for name, value in self.tags.items()),
+        }
+        stated = ", ".join(f"{word} {value}" for word, value in options.items() if value)
+        upgrade = f"upgrades with surge {self.max_surge}, unavailable {self.max_unavailable}"
+        return [
+            ("in Azure", f"{self.name} (gpuProfile.driver: {self.driver}{cut}), {self.vm_size}, {self.os_sku}"),
+            *([("", stated)] if stated else []),
+            ("", f"{upgrade}; scale down: {self.scale_down_mode}"),
+        ]
 
     def output(self) -> dict[str, Any]:
         return {"azureName": self.name}
