@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from twin import controlplane, processes
+from twin import controlplane, ports, processes
 from twin.controlplane import Layout
 from twin.engine import CHECKOUT, wait
 
@@ -198,6 +198,7 @@ def test_a_port_that_somebody_took_meanwhile(checkout: Callable[[str], Checkout]
     before = here.pids()
     processes.stop([processes.read(here.layout.run)["kwok"]])
     port = controlplane.state(here.layout)["ports"]["kwok"]
+    wait(lambda: ports.is_free(port), 20, f"port {port} is given back")  # the kernel does it after the process has gone
     with HTTPServer(("127.0.0.1", port), Stranger) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         here.up("--no-deploy")
