@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from gpufleet.findings.finding import Finding
+from gpufleet.findings.finding import Finding, show
 from gpufleet.findings.path import PathParts, join_path, split_path
 from gpufleet.findings.registry import finding
 from gpufleet.stackfile.kinds import KINDS
@@ -201,8 +202,12 @@ def _round(
     failure: ValidationError,
     positions: dict[str, list[int]],
     known: set[PathParts],
+    raw: Mapping[str, Any],
 ) -> list[Finding]:
-    """Explains the errors of one validation, and repairs `data` so that the next one sees more."""
+    """Explains the errors of one validation, and repairs `data` so that the next one sees more.
+
+    A map is shown as it is in `raw`, the file: `data` may hold stand-ins for other keys of it.
+    """
     errors = [
         (e, _walk(top, e["loc"])[0], _explain(e, top))
         for e in failure.errors(include_url=False)
@@ -218,6 +223,8 @@ def _round(
             continue  # the misspelt key is the one that is missing
         here = _in_file(path, positions)
         d = replace(d, path=join_path(_in_file(split_path(d.path), positions)))
+        if d.value is not None and split_path(d.path) == here and isinstance(error["input"], dict):
+            d = replace(d, value=show(at(raw, here)))
         if not _follows(error, d, here, before):
             found.append(d)
         if path in misspelt:
@@ -296,5 +303,5 @@ def validate(source: Source, read: list[Finding]) -> Loaded:
                 stack = top.model_validate(data)
                 break
             except ValidationError as failure:
-                found += _round(data, top, failure, positions, known)
+                found += _round(data, top, failure, positions, known, source.data)
     return Loaded(source, stack, tuple(source.locate(d) for d in found), positions, complete=not found and not in_clear)

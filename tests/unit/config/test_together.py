@@ -9,7 +9,18 @@ import pytest
 from gpufleet.findings.finding import Severity
 
 from tests.unit.config.rule_cases import CASES, Case
-from tests.unit.config.samples import BASES, REMOVE, compile_data, compile_text, put, sections, stack_text, told
+from tests.unit.config.samples import (
+    BASES,
+    REMOVE,
+    compile_base,
+    compile_data,
+    compile_text,
+    put,
+    sections,
+    stack_text,
+    the_one,
+    told,
+)
 
 TEN_AKS = """\
 config:
@@ -377,3 +388,9 @@ def test_a_profile_whose_strategy_is_misspelt_is_judged_as_meant() -> None:
         ("GF103", "sharing.half.strategy"),
         ("GF105", "sharing.half.replicas"),
     ]
+
+
+def test_no_stand_in_is_shown() -> None:
+    """What stands in for missing keys, so that the rest can be looked at, is not what the user wrote."""
+    found = the_one(compile_base("existing-plugin", {"pools": [{"gpu": "T4"}]}), "GF110")
+    assert found.value == '{"gpu": "T4"}'
