@@ -25,8 +25,13 @@ static R settle(void) {
   const char *path = getenv("FAKE_GPU_LOCK");
   if (!pending_ns) return 0;
   pending_ns = 0;
+  char door[512];  // Whoever waits for the GPU holds the door, so nobody gets the GPU twice while another waits.
+  snprintf(door, sizeof door, "%s.door", path ? path : "");
+  int turn = path ? open(door, O_CREAT | O_RDWR, 0600) : -1;
   int fd = path ? open(path, O_CREAT | O_RDWR, 0600) : -1;
+  if (turn >= 0) flock(turn, LOCK_EX);
   if (fd >= 0) flock(fd, LOCK_EX);
+  if (turn >= 0) close(turn);
   nanosleep(&t, 0);
   if (fd >= 0) close(fd);
   return 0;

@@ -25,7 +25,7 @@ def shared(fake_gpu: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_process_is_measured_alone_and_beside_neighbours(fake_gpu: Path) -> None:
     file = str(fake_gpu / "out.jsonl")
     code, rows, _ = bench(
-        *FAST, "--window", "0.5", "--workload", "inference", "--neighbour", "training,copy", "--processes", "2,3",
+        *FAST, "--window", "1", "--workload", "inference", "--neighbour", "training,copy", "--processes", "2,3",
         "--repetitions", "2", "--output", file,
     )  # fmt: skip
     assert code == 0
