@@ -35,7 +35,12 @@ config:
 config:
   gpufleet:cluster: {kind: aks, name: mixed, location: eastus, protect: true, version: "1.36"}
   gpufleet:pools:
-    - {name: a, vmSize: Standard_NC4as_T4_v3, driver: aks, spot: true, spotMaxPrice: 1.5, autoscale: {min: 0, max: 3}}
+    - name: a
+      vmSize: Standard_NC4as_T4_v3
+      driver: operator
+      spot: true
+      spotMaxPrice: 1.5
+      autoscale: {min: 0, max: 3}
     - name: b
       vmSize: Standard_NC24ads_A100_v4
       driver: operator

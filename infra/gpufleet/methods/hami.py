@@ -100,6 +100,8 @@ def _values(fleet: Fleet, spec: Hami, runtime: str | None, tolerated: tuple[dict
     }
     if runtime:
         values["devicePlugin"]["runtimeClassName"] = runtime
+    if fleet.release is not None and fleet.release.toolkit:
+        values["devicePlugin"]["gpuOperatorToolkitReady"] = {"enabled": True}  # it starts after the operator's toolkit
     known = distribution(fleet.distribution)
     if known is not None and known.webhook_selector_owner is not None:
         # The distribution's own controller would fight the chart over the namespace selector of its webhook.

@@ -24,6 +24,8 @@ from gpufleet.stackfile.software import OperatorRoute
 RELEASE_NAME = "gpu-operator"
 #: The MIG manager's default: nodes that no pool cuts stay whole.
 MIG_DISABLED = "all-disabled"
+#: Lets the MIG manager restart a node whose GPU takes the mode only then.
+WITH_REBOOT = "WITH_REBOOT"
 #: The chart's own default toleration; kept, so that nodes outside the stack's pools are served as before.
 _CHART_TAINT = Taint("nvidia.com/gpu", "", "NoSchedule")
 #: Paths that the plan derives. A raw value there would contradict it.
@@ -89,7 +91,7 @@ def operator_plan(fleet: Fleet, route: OperatorRoute) -> OperatorPlan:
         timeout_seconds=route.timeout_seconds,
         values=values,
         title="GPU Operator",
-        words=_words(fleet, fleet.release, config_map, mig_config),
+        words=_words(fleet, fleet.release, route, config_map, mig_config),
         component_type="gpufleet:operator:GpuOperator",
         component_name="gpu-operator",
         chart_env="GPUFLEET_OPERATOR_CHART",
@@ -103,15 +105,20 @@ def operator_plan(fleet: Fleet, route: OperatorRoute) -> OperatorPlan:
 
 
 def _words(
-    fleet: Fleet, release: Release, config_map: ConfigMapPlan, mig_config: ConfigMapPlan | None
+    fleet: Fleet, release: Release, route: OperatorRoute, config_map: ConfigMapPlan, mig_config: ConfigMapPlan | None
 ) -> tuple[str, ...]:
     driver, toolkit = ("on" if on else "off" for on in (release.driver, release.toolkit))
     cut = sorted({layout_name(layout) for layout in release.layouts.values()})
+    cdi, restarts = "on" if release.cdi.enabled else "off", fleet.place.mig_restarts_nodes
+    own_nfd = route.nfd == "existing"
+    tolerated = ", ".join(str(t) for t in sorted({t for pool in fleet.pools for t in pool.taints})) or "nothing"
     return (
-        f"driver {driver}, toolkit {toolkit}, runtime class {release.runtime_class}",
+        f"driver {driver}, toolkit {toolkit}, CDI {cdi}, runtime class {release.runtime_class}",
         *(("NVIDIA's device plugin off: another one serves the GPUs",) if fleet.own_plugin else ()),
         f"sharing {config_map.name}, keys {', '.join(config_map.data)}, default {UNSHARED}",
         *((f"MIG manager {mig_config.name}, layouts {', '.join(cut)}, default {MIG_DISABLED}",) if mig_config else ()),
+        *(("a node restarts when the MIG manager changes the mode of its GPUs",) if mig_config and restarts else ()),
+        *((f"Node Feature Discovery: the cluster's own; its workers must tolerate {tolerated}",) if own_nfd else ()),
     )
 
 
@@ -142,18 +149,24 @@ def _values(
         env = dict(known.operator_toolkit_env) if known else {}
         set_value(values, "toolkit.env", [{"name": k, "value": v} for k, v in sorted(env.items())])
     set_value(values, "operator.runtimeClass", release.runtime_class)
+    if release.cdi.known.cdi or release.cdi.enabled:
+        set_value(values, "cdi.enabled", release.cdi.enabled)
     set_value(values, "devicePlugin.enabled", not fleet.own_plugin)  # two plugins register one resource name
     if not fleet.own_plugin:
         set_value(values, "devicePlugin.config", {"name": config_map.name, "default": UNSHARED})
     set_value(values, "gfd.enabled", True)
-    set_value(values, "nfd.enabled", True)
+    set_value(values, "nfd.enabled", route.nfd == "install")
     # The plugin takes MIG_STRATEGY from the environment, so the chart's default `single` would beat the file.
     set_value(values, "mig.strategy", release.mig_strategy)
     set_value(values, "migManager.enabled", mig_config is not None)
     if mig_config is not None:
         set_value(values, "migManager.config", {"name": mig_config.name, "default": MIG_DISABLED})
+        if fleet.place.mig_restarts_nodes:
+            own = [one for one in get_value(values, "migManager.env") or [] if one.get("name") != WITH_REBOOT]
+            set_value(values, "migManager.env", [*own, {"name": WITH_REBOOT, "value": "true"}])
     set_value(values, "daemonsets.tolerations", closure)
-    set_value(values, "node-feature-discovery.worker.tolerations", closure)
+    if route.nfd == "install":
+        set_value(values, "node-feature-discovery.worker.tolerations", closure)
     if any(profile.pods_per_device > 1 for profile in fleet.profiles.values()):
         # Without it the exporter shows one of the pods that share a GPU (NVIDIA/dcgm-exporter#151).
         set_value(values, "dcgmExporter.env", [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}])

@@ -3,6 +3,8 @@
 SUBJECTS = (
     "hardware",
     "driver_owner",
+    "operator_driver",
+    "container_runtime",
     "taints",
     "labels",
     "pools",

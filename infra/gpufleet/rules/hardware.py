@@ -20,7 +20,7 @@ from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.fleet.owner import pinned_version
 from gpufleet.places.aks.model import aks_pool, aks_stack
 from gpufleet.places.existing.model import node_pool
-from gpufleet.rules.driver_owner import GF217
+from gpufleet.rules.operator_driver import GF217
 from gpufleet.stackfile.rules import GF109
 
 GF211 = rule(

@@ -72,7 +72,10 @@ class PluginRoute(Model):
 
 
 class OperatorRoute(Model):
-    """NVIDIA's GPU Operator as one Helm release. `timeoutSeconds` in seconds."""
+    """NVIDIA's GPU Operator as one Helm release. `timeoutSeconds` in seconds.
+
+    `nfd: existing` says that the cluster runs Node Feature Discovery already; the release then brings none.
+    """
 
     kind: Literal["operator"]
     namespace: DnsLabel = "gpu-operator"
@@ -80,6 +83,7 @@ class OperatorRoute(Model):
     chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
     timeout_seconds: int = Field(default=MIN_TIMEOUT_SECONDS, ge=MIN_TIMEOUT_SECONDS, le=7200)
     values: dict[str, Any] = Field(default_factory=dict)
+    nfd: Literal["install", "existing"] = "install"
     hami_chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
     images: Images = Field(default_factory=lambda: Images.model_validate({}))
 

@@ -139,7 +139,7 @@ _ALONE = [
     if c.path.startswith("pools[0]") and all(k.startswith("pools[0].") and k != "pools[0].name" for k in c.wrong)
 ]
 #: What two wrong pools of one operator release, or with one selector, say together.
-_RELEASE = {"GF214", "GF216", "GF223", "GF424"}
+_RELEASE = {"GF214", "GF216", "GF223", "GF235", "GF236", "GF424"}
 
 
 @pytest.mark.parametrize("case", _ALONE, ids=str)

@@ -50,7 +50,7 @@ FULL: dict[str, Any] = {
             "allowedHosts": ["m.example.com", "debian.example.com"],
         },
     },
-    "stack": {"kind": "operator"},
+    "stack": {"kind": "operator", "values": {"cdi": {"enabled": False}}},
     "sharing": {
         "cut": {"strategy": "mig", "profile": "1g.10gb", "naming": "mixed"},
         "parts": {"strategy": "mig", "instances": {"3g.71gb": 1, "1g.18gb": 2}, "naming": "mixed"},

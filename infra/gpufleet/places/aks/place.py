@@ -30,7 +30,7 @@ SPOT_TAINT = Taint(SPOT_KEY, "spot", "NoSchedule")
 
 
 class AksPlace(Place[AksStack, AksPool]):
-    """AKS: node images may bring the driver, and always bring the toolkit with NVIDIA's runtime as the default."""
+    """AKS: the node image brings driver and toolkit, with NVIDIA's runtime as the default, or neither."""
 
     kind = Kind(
         "aks",
@@ -41,6 +41,8 @@ class AksPlace(Place[AksStack, AksPool]):
     owners = ("aks", "operator", "managed", "none")
     owner_words: ClassVar[Mapping[str, str]] = {"aks": "AKS installs it", "managed": "AKS manages it"}
     with_toolkit = ("aks",)
+    #: In a cloud WITH_REBOOT is set (NVIDIA/cloud-native-docs, gpu-operator-mig); an A100 needs it (Azure/AgentBaker).
+    mig_restarts_nodes = True
     #: AKS documentation: use-labels.
     reserved_labels = ("kubernetes.azure.com/", "kubernetes.io/")
     #: Azure/karpenter-provider-azure#1830, 2026-08-05.
@@ -70,8 +72,9 @@ class AksPlace(Place[AksStack, AksPool]):
     def added_taints(self, pool: AksPool) -> tuple[Taint, ...]:
         return (SPOT_TAINT,) if pool.spot else ()
 
-    def default_runtime(self, pool: AksPool) -> bool:
-        return True
+    def default_runtime(self, pool: AksPool) -> str:
+        """AKS makes NVIDIA's the default only where it installs the driver (Azure/AgentBaker)."""
+        return "nvidia-container-runtime" if pool.driver == "aks" else "runc"
 
     def own_driver(self, pool: AksPool, hardware: Hardware) -> KnownDriver | None:
         row = aks_node_driver(hardware.size) if pool.driver == "aks" and hardware.size is not None else None

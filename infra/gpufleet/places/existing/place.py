@@ -58,8 +58,8 @@ class ExistingPlace(Place[ExistingStack, NodePool]):
     def labels(self, pool: NodePool) -> dict[str, str]:
         return dict(pool.node_selector) if pool.node_selector else {**pool.labels, POOL_LABEL: pool.name}
 
-    def default_runtime(self, pool: NodePool) -> bool:
-        return pool.nvidia_default_runtime
+    def default_runtime(self, pool: NodePool) -> str:
+        return "nvidia" if pool.nvidia_default_runtime else "runc"
 
     def os(self, pool: NodePool, stack: ExistingStack) -> str | None:
         return pool.os
