@@ -50,14 +50,10 @@ def node_runtime(pool: FleetPool, release: Release | None) -> NodeRuntime | None
     plugin = "own" if pool.method.own_plugin else "standalone" if release is None else "operator"
     toolkit = toolkit_of(pool.spec, pool.place)
     cdi = release.cdi if release else None
-    row = container_runtime(plugin, toolkit, _mode(plugin, cdi), bool(cdi and cdi.nri))
+    row = container_runtime(plugin, toolkit, bool(cdi and cdi.devices), bool(cdi and cdi.nri))
     if row is None:
         return None
     default = pool.place.default_runtime(pool.spec) if row.default == "own" else row.default
     needed = row.pods == "unless-default" and default == PLAIN
     return NodeRuntime(toolkit, row.strategy, row.hook, default, NVIDIA_RUNTIME_CLASS if needed else None)
 
-
-def _mode(plugin: str, cdi: Cdi | None) -> bool:
-    """The operator's own plugin uses CDI where every runtime resolves its devices; the toolkit whenever it is on."""
-    return cdi is not None and (cdi.devices if plugin == "operator" else cdi.enabled)

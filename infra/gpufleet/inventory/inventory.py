@@ -175,6 +175,7 @@ def _host(pool: FleetPool, stack: ExistingStack) -> dict[str, Any]:
         "gpu_driver_flavour": wanted.flavour or modules,
         "gpu_fabric_mode": "auto",
         "gpu_container_toolkit_state": "present",
+        "gpu_container_toolkit_cdi": pool.runtime is not None and pool.runtime.host_cdi,
         "gpu_container_toolkit_default_runtime": spec.nvidia_default_runtime,
         # The toolkit ignores NVIDIA_VISIBLE_DEVICES in unprivileged containers unless it is told so.
         "gpu_container_toolkit_unprivileged_envvar": pool.runtime is not None and pool.runtime.strategy == "envvar",

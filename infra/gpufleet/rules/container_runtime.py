@@ -94,7 +94,7 @@ def release(fleet: Fleet) -> Iterator[Finding]:
     elif len({pool.runtime.hook for pool in served if pool.runtime and pool.runtime.strategy == "cdi"}) > 1:
         yield GF235.at(f"{_last(served, 'operator').path}.driver", value=owners)
     own = next((pool.method.strategy for pool in served if pool.method.own_plugin), None)
-    if own and found.toolkit and found.cdi.enabled:
+    if own and found.toolkit and found.cdi.devices:
         yield GF237.at("stack.values.cdi.enabled", value=own)
     if found.cdi.nri and (why := _no_nri(fleet, found, toolkits)):
         yield GF238.at("stack.values.cdi.nriPluginEnabled", value=True, why=why)
