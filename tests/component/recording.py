@@ -34,6 +34,10 @@ users: [{{name: u, user: {{token: {TOKEN}}}}}]
 """
 
 
+#: Secrets of stack files, as the engine hands them over.
+SECRETS = {"kubeconfig": KUBECONFIG, "pullSecret": f'{{"auths": {{"registry.example.com": {{"auth": "{TOKEN}"}}}}}}'}
+
+
 @dataclass(frozen=True)
 class Resource:
     """One registration. `inputs` is the serialised form, secrets marked; options in the engine's own names."""
@@ -182,11 +186,12 @@ def run(text: str, stack: str = "test", environment: dict[str, str] | None = Non
 
 
 def _run(data: Mapping[str, Any], stack: str, into: Recorded) -> None:
-    config = {f"gpufleet:{k}": json.dumps(v, default=str) for k, v in data.items() if k != "kubeconfig"}
+    config = {f"gpufleet:{k}": json.dumps(v, default=str) for k, v in data.items() if k not in SECRETS}
     secrets = []
-    if "kubeconfig" in data:
-        config["gpufleet:kubeconfig"] = KUBECONFIG
-        secrets = ["gpufleet:kubeconfig"]
+    for key, secret in SECRETS.items():
+        if key in data:
+            config[f"gpufleet:{key}"] = secret
+            secrets.append(f"gpufleet:{key}")
     logger = logging.Logger("recording", logging.INFO)
     logger.addHandler(_Log(into))
     loop = asyncio.new_event_loop()

@@ -155,7 +155,8 @@ def _provider(seen: Recorded) -> dict[str, Any]:
 def test_the_provider_is_never_replaced_by_a_new_kubeconfig(name: str) -> None:
     """With an identifier that stays, a changed kubeconfig does not replace all that is deployed."""
     inputs = _provider(recorded(name))
-    expected = {"local": "local", "idc": "idc-bj", "secret": "barn", "local-chart": "idc", "mps": "idc"}
+    expected = {"local": "local", "idc": "idc-bj", "secret": "barn", "local-chart": "idc", "mps": "idc",
+                "operator-login": "idc"}  # fmt: skip
     if name in EXISTING:
         assert inputs["clusterIdentifier"] == expected[name]
     else:

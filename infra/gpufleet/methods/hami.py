@@ -69,6 +69,7 @@ class Hami(Method):
         return HelmRelease(
             id="hami",
             namespace="hami-system",
+            pull_secret=fleet.stack.stack.images.made_secret,
             release="hami",
             chart=chart.path or known.chart or "hami",
             repository=None if chart.path else chart.repository or known.repository,

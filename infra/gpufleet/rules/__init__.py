@@ -14,6 +14,7 @@ SUBJECTS = (
     "hosts",
     "operator",
     "plugin",
+    "registry",
     "teams",
     "images",
     "advice",

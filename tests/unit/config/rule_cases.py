@@ -96,6 +96,7 @@ OWNER = [
           ({"cluster.distribution": "k3s"}, "which k3s itself makes", ()))),
     Case("GF240", "pools[0].driverVersion", value="580.173.02"),
     Case("GF241", "pools[0].driverBranch", value="580", allowed=("595",)),
+    Case("GF243", "stack.images.pullSecrets[0]", value="login"),
     Case("GF242", "stack.values.gds.enabled", value="gds"),
     Case("GF217", "pools[0].driverVersion", value="580.95.05", allowed=LISTED),
     Case("GF217", "pools[0].driverBranch", "aks-operator", {"pools[0].driverBranch": "570"},

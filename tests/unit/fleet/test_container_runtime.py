@@ -86,6 +86,8 @@ def faults(c: dict[str, Any], found: Stack, containerd: str) -> list[str]:
             if not world.nri_on(version, values):
                 problem, _ = world.runs(node, values["operator"]["runtimeClass"], known)
                 wrong += [f"{pool.name}: the operator's own pods: {problem}"] if problem else []
+        if pool.runtime is not None and pool.runtime.default != node.default:
+            wrong.append(f"{pool.name}: the plan says that the default is {pool.runtime.default}")
         offer = world.Offer("variable", None)
         if values and not hami:
             offer = world.operator_offer(version, values)

@@ -59,7 +59,8 @@ class ExistingPlace(Place[ExistingStack, NodePool]):
         return dict(pool.node_selector) if pool.node_selector else {**pool.labels, POOL_LABEL: pool.name}
 
     def default_runtime(self, pool: NodePool) -> str:
-        return "nvidia" if pool.nvidia_default_runtime else "runc"
+        """A host without a toolkit of its own has no other than runc, whatever the file says of it."""
+        return "nvidia" if pool.nvidia_default_runtime and pool.driver != "operator" else "runc"
 
     def os(self, pool: NodePool, stack: ExistingStack) -> str | None:
         return pool.os
