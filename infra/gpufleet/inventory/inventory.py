@@ -178,6 +178,7 @@ def _host(pool: FleetPool, stack: ExistingStack) -> dict[str, Any]:
         "gpu_fabric_mode": "auto",
         "gpu_container_toolkit_state": "present",
         "gpu_container_toolkit_default_runtime": spec.nvidia_default_runtime,
+        "gpu_container_toolkit_cdi": _by_cdi(stack, method),
         "gpu_container_toolkit_unprivileged_envvar": _by_environment(stack, method),
         "gpu_health_time_slice": (method.time_slice or "") if isinstance(method, TimeSlicing) else "",
         "gpu_mig_layout": "",
@@ -200,6 +201,11 @@ def _by_environment(stack: ExistingStack, method: Method) -> bool:
     operator's plugin uses CDI.
     """
     return isinstance(stack.stack, PluginRoute) or method.own_plugin
+
+
+def _by_cdi(stack: ExistingStack, method: Method) -> bool:
+    """Whether the kubelet's container runtime on the hosts has to resolve CDI devices: the way of the operator."""
+    return not _by_environment(stack, method)
 
 
 def _operator() -> dict[str, Any]:
