@@ -146,7 +146,7 @@ def _secrets(data: Any) -> Iterator[Finding]:
 def _makes_pull_secret(data: Any) -> bool:
     route = data.get("stack")
     images = route.get("images") if isinstance(route, dict) else None
-    return isinstance(images, dict) and images.get("makePullSecret") is True
+    return isinstance(images, dict) and images.get("makePullSecret") is True and bool(images.get("pullSecrets"))
 
 
 def _acknowledgements(given: Any) -> Iterator[Finding]:

@@ -75,6 +75,7 @@ HOST = {
     "gpu_fabric_mode": "auto",
     "gpu_container_toolkit_state": "present",
     "gpu_container_toolkit_default_runtime": False,
+    "gpu_container_toolkit_cdi": False,
     "gpu_container_toolkit_unprivileged_envvar": True,
     "gpu_driver_method": "cuda_repo",
     "gpu_driver_flavour": "auto",
