@@ -73,10 +73,16 @@ class SystemPool(Model):
             "AKS pool names are lower case letters and digits, at most 12, beginning with a letter.",
             "Write a name such as `system`.",
         ),
-    ] = "system"
-    vm_size: str = "Standard_D4s_v5"
-    count: int | None = Field(default=None, ge=1, le=1000)
-    autoscale: Autoscale | None = None
+    ] = Field(default="system", description="The name of the system pool.", examples=["system"])
+    vm_size: str = Field(
+        default="Standard_D4s_v5", description="The Azure size of its nodes.", examples=["Standard_D4s_v5"]
+    )
+    count: int | None = Field(
+        default=None, ge=1, le=1000, description="How many nodes it has, without autoscaler.", examples=[2]
+    )
+    autoscale: Autoscale | None = Field(
+        default=None, description="Bounds of its autoscaler, in nodes.", examples=[{"min": 1, "max": 3}]
+    )
 
     @model_validator(mode="after")
     def _one_size(self) -> SystemPool:
@@ -90,15 +96,19 @@ class SystemPool(Model):
 class ResourceGroup(Model):
     """The resource group, made by the stack unless `existing`."""
 
-    name: ResourceGroupName
-    existing: bool = False
+    name: ResourceGroupName = Field(description="The name of the resource group.", examples=["vision-dev"])
+    existing: bool = Field(default=False, description="Whether the resource group exists already.", examples=[True])
 
 
 class Network(Model):
     """Own address ranges (the stack makes network and subnet), or a subnet that exists; neither: AKS makes one."""
 
-    vnet_cidr: Cidr | None = None
-    subnet_cidr: Cidr | None = None
+    vnet_cidr: Cidr | None = Field(
+        default=None, description="The address range of a network that the stack makes.", examples=["10.40.0.0/16"]
+    )
+    subnet_cidr: Cidr | None = Field(
+        default=None, description="The address range of the nodes within vnetCidr.", examples=["10.40.0.0/20"]
+    )
     subnet_id: (
         Annotated[
             str,
@@ -109,7 +119,11 @@ class Network(Model):
             ),
         ]
         | None
-    ) = None
+    ) = Field(
+        default=None,
+        description="The resource id of a subnet that exists.",
+        examples=["/subscriptions/<id>/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub/subnets/gpu"],
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> Network:
@@ -143,17 +157,35 @@ class Network(Model):
 class AksCluster(Cluster):
     """An AKS cluster owned by this stack."""
 
-    kind: Literal["aks"]
-    name: ClusterName
+    kind: Literal["aks"] = Field(description="The stack makes an AKS cluster.", examples=["aks"])
+    name: ClusterName = Field(description="The name of the AKS cluster.", examples=["vision-dev"])
     location: Annotated[
         str, matches(r"[a-z0-9]+", "Azure regions are lower case without blanks.", "Write a region such as `eastus`.")
-    ]
-    resource_group: ResourceGroup | None = None
-    system_pool: SystemPool = Field(default_factory=lambda: SystemPool.model_validate({}))
-    network: Network | None = None
-    upgrade_channel: Literal["none", "patch", "stable", "rapid", "node-image"] = "none"
-    tier: Literal["Free", "Standard", "Premium"] = "Free"
-    tags: Tags = Field(default_factory=dict)
+    ] = Field(description="The Azure region.", examples=["eastus"])
+    resource_group: ResourceGroup | None = Field(
+        default=None,
+        description="The resource group; without it the stack makes one.",
+        examples=[{"name": "vision-dev"}],
+    )
+    system_pool: SystemPool = Field(
+        default_factory=lambda: SystemPool.model_validate({}),
+        description="The pool of the cluster's own services, without GPUs.",
+        examples=[{"vmSize": "Standard_D4s_v5", "count": 2}],
+    )
+    network: Network | None = Field(
+        default=None,
+        description="The network of the nodes; without it AKS makes one.",
+        examples=[{"vnetCidr": "10.40.0.0/16", "subnetCidr": "10.40.0.0/20"}],
+    )
+    upgrade_channel: Literal["none", "patch", "stable", "rapid", "node-image"] = Field(
+        default="none", description="Which Kubernetes versions AKS moves to by itself.", examples=["patch"]
+    )
+    tier: Literal["Free", "Standard", "Premium"] = Field(
+        default="Free", description="The price tier of the control plane.", examples=["Standard"]
+    )
+    tags: Tags = Field(
+        default_factory=dict, description="Azure tags of the cluster.", examples=[{"costCentre": "vision"}]
+    )
 
     @model_validator(mode="after")
     def _channel(self) -> AksCluster:
@@ -181,28 +213,60 @@ class AksPool(Pool):
             " are the pool's generation. Longer names are never cut, because two could become one.",
             "Shorten it to 8 characters or fewer.",
         ),
-    ]
-    vm_size: str = Field(min_length=1)
-    driver: DriverOwner = "aks"
-    count: int | None = Field(default=None, ge=0, le=1000)
-    autoscale: Autoscale | None = None
-    spot: bool = False
-    spot_max_price: float | None = None
-    os_sku: Literal["Ubuntu", "Ubuntu2204", "AzureLinux", "AzureLinux3"] = "Ubuntu"
-    os_disk_size_gb: int | None = Field(default=None, ge=30, le=2048)
-    os_disk_type: Literal["Managed", "Ephemeral"] | None = None
-    max_pods: int | None = Field(default=None, ge=10, le=250)
-    zones: Annotated[tuple[Literal["1", "2", "3"], ...], AsTuple] = ()
-    scale_down_mode: Literal["Delete", "Deallocate"] = "Delete"
+    ] = Field(description="The name of the pool, at most 8 lower case letters and digits.", examples=["t4train"])
+    vm_size: str = Field(
+        min_length=1, description="The Azure size of the nodes; it decides the GPU.", examples=["Standard_NC4as_T4_v3"]
+    )
+    driver: DriverOwner = Field(
+        default="aks", description="Who installs the NVIDIA driver on the nodes.", examples=["aks"]
+    )
+    count: int | None = Field(
+        default=None, ge=0, le=1000, description="How many nodes the pool has, without autoscaler.", examples=[2]
+    )
+    autoscale: Autoscale | None = Field(
+        default=None,
+        description="Bounds of the cluster autoscaler for this pool, in nodes.",
+        examples=[{"min": 1, "max": 4}],
+    )
+    spot: bool = Field(
+        default=False, description="Whether the nodes are spot machines, which Azure may take back.", examples=[True]
+    )
+    spot_max_price: float | None = Field(
+        default=None,
+        description="The highest price of a spot machine, in US dollars per hour; -1 is the price on demand.",
+        examples=[0.35],
+    )
+    os_sku: Literal["Ubuntu", "Ubuntu2204", "AzureLinux", "AzureLinux3"] = Field(
+        default="Ubuntu", description="The operating system of the nodes.", examples=["Ubuntu2204"]
+    )
+    os_disk_size_gb: int | None = Field(
+        default=None, ge=30, le=2048, description="The size of the operating system's disk, in GB.", examples=[256]
+    )
+    os_disk_type: Literal["Managed", "Ephemeral"] | None = Field(
+        default=None, description="The kind of the operating system's disk.", examples=["Ephemeral"]
+    )
+    max_pods: int | None = Field(default=None, ge=10, le=250, description="The most pods on one node.", examples=[50])
+    zones: Annotated[tuple[Literal["1", "2", "3"], ...], AsTuple] = Field(
+        default=(), description="Availability zones, in quotes.", examples=[["1"]]
+    )
+    scale_down_mode: Literal["Delete", "Deallocate"] = Field(
+        default="Delete", description="What the autoscaler does with a node that it removes.", examples=["Delete"]
+    )
     max_surge: Annotated[
         str,
         matches(_NODES, "A surge is a number of nodes, or a percentage up to 100.", 'Write "1" or "33%", in quotes.'),
-    ] = "0"
+    ] = Field(
+        default="0", description="How many nodes an upgrade adds: a number or a percentage, in quotes.", examples=["1"]
+    )
     max_unavailable: Annotated[
         str,
         matches(_NODES, "This is a number of nodes, or a percentage up to 100.", 'Write "1" or "10%", in quotes.'),
-    ] = "1"
-    tags: Tags = Field(default_factory=dict)
+    ] = Field(
+        default="1",
+        description="How many nodes an upgrade takes away: a number or a percentage, in quotes.",
+        examples=["1"],
+    )
+    tags: Tags = Field(default_factory=dict, description="Azure tags of the pool.", examples=[{"costCentre": "vision"}])
 
     @model_validator(mode="after")
     def _size(self) -> AksPool:
@@ -252,5 +316,12 @@ def aks_stack(fleet: Fleet) -> AksStack:
 class AksStack(Stack):
     """A stack that makes its own AKS cluster."""
 
-    cluster: AksCluster
-    pools: Annotated[tuple[AksPool, ...], AsTuple] = Field(min_length=1)
+    cluster: AksCluster = Field(
+        description="The AKS cluster that the stack makes.",
+        examples=[{"kind": "aks", "name": "vision-dev", "location": "eastus"}],
+    )
+    pools: Annotated[tuple[AksPool, ...], AsTuple] = Field(
+        min_length=1,
+        description="The GPU pools.",
+        examples=[[{"name": "t4", "vmSize": "Standard_NC4as_T4_v3", "count": 1}]],
+    )
