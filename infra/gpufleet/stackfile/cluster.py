@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,8 @@ Environment = Literal["dev", "staging", "production"]
 
 class Cluster(Model):
     """The section `cluster` of every kind."""
+
+    bare: ClassVar[tuple[str, ...]] = ("name",)
 
     kind: str = Field(
         description="Which kind of cluster this is: aks makes one, existing takes one on.", examples=["aks"]
@@ -37,8 +39,8 @@ class Cluster(Model):
 class Autoscale(Model):
     """Bounds of the cluster autoscaler, in nodes."""
 
-    min: int = Field(ge=0, le=1000, description="The fewest nodes that the autoscaler keeps.", examples=[1])
-    max: int = Field(ge=1, le=1000, description="The most nodes that the autoscaler adds up to.", examples=[4])
+    min: int = Field(ge=0, le=1000, description="The fewest nodes that it keeps.", examples=[1])
+    max: int = Field(ge=1, le=1000, description="The most nodes that it makes, not below min.", examples=[4])
 
     @model_validator(mode="after")
     def _ordered(self) -> Autoscale:
@@ -52,6 +54,8 @@ class KubeconfigRef(Model):
 
     A context alone is one of the file that kubectl uses there.
     """
+
+    bare: ClassVar[tuple[str, ...]] = ("path",)
 
     path: str | None = Field(
         default=None,

@@ -5,7 +5,7 @@ Words are those of the roles' variables (roles/README.md), so that a value is fo
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -50,6 +50,8 @@ class HostDriver(Model):
     `driverVersion`. Without `flavour` the kernel modules follow the GPU and the branch.
     """
 
+    bare: ClassVar[tuple[str, ...]] = ("method",)
+
     method: Literal["cuda_repo", "distro", "runfile"] = Field(
         default="cuda_repo",
         description="Where the driver comes from: NVIDIA's repository, Ubuntu's archive, or the installer file.",
@@ -87,6 +89,8 @@ class HostDriver(Model):
 class Ssh(Model):
     """How Ansible logs in. Any user but root becomes root by sudo."""
 
+    bare: ClassVar[tuple[str, ...]] = ("user",)
+
     user: (
         Annotated[
             str,
@@ -109,6 +113,8 @@ class MirrorRepository(Model):
     apt's; `/` is a flat repository, as the vendor has. A copy with another signature states its key: `key` is its
     armoured text, `keyUrl` its address, checked against `keyFingerprints`.
     """
+
+    bare: ClassVar[tuple[str, ...]] = ("url",)
 
     url: Url = Field(
         description="The address of the copy.",

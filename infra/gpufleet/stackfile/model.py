@@ -69,7 +69,9 @@ def stack_model(kind: str) -> type[Stack]:
     base = KINDS[kind].stack
     methods: Any = Union[tuple(METHODS.values())]  # noqa: UP007
     profile: Any = Annotated[methods, Field(discriminator="strategy")]
-    sharing: Any = (dict[ProfileName, profile], Field(default_factory=dict))
+    known = base.model_fields["sharing"]
+    texts: Any = {"description": known.description, "examples": known.examples}
+    sharing: Any = (dict[ProfileName, profile], Field(default_factory=dict, **texts))
     return cast("type[Stack]", create_model(base.__name__, __base__=base, __doc__=base.__doc__, sharing=sharing))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -16,6 +16,8 @@ Labels = dict[LabelKey, LabelValue]
 
 class Pool(Model):
     """A pool: nodes of one kind, with one driver owner and one way of sharing."""
+
+    bare: ClassVar[tuple[str, ...]] = ("name",)
 
     name: str = Field(description="The name of the pool; teams refer to it.", examples=["t4"])
     driver: str = Field(description="Who installs the NVIDIA driver on the nodes.", examples=["operator"])

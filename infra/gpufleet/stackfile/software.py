@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -19,6 +19,8 @@ class Images(Model):
     `pullSecrets` are names of Secrets in the namespaces of the GPU software. With `makePullSecret` the stack makes the
     first of them itself, from the secret `gpufleet:pullSecret` (a registry login as docker writes it, in JSON).
     """
+
+    bare: ClassVar[tuple[str, ...]] = ("registry",)
 
     registry: (
         Annotated[
@@ -70,6 +72,8 @@ Release = Annotated[
 
 class Chart(Model):
     """Where the operator's chart comes from: a repository (mirror), or a folder or archive on disk."""
+
+    bare: ClassVar[tuple[str, ...]] = ("path",)
 
     repository: str | None = Field(
         default=None,
@@ -196,6 +200,8 @@ class Team(Model):
     `images` are those that the team runs: their CUDA versions are compared with the drivers of its pools. `cudaCompat`
     says that they carry the package cuda-compat (forward compatibility, on data-centre GPUs).
     """
+
+    bare: ClassVar[tuple[str, ...]] = ("name", "namespace")
 
     name: DnsLabel = Field(description="The name of the team.", examples=["vision"])
     namespace: DnsLabel = Field(description="The namespace that the stack makes for the team.", examples=["vision"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -66,6 +66,8 @@ Cidr = Annotated[str, AfterValidator(_range)]
 class SystemPool(Model):
     """The one pool inside the cluster resource; it carries the cluster's own services, never GPUs."""
 
+    bare: ClassVar[tuple[str, ...]] = ("vmSize",)
+
     name: Annotated[
         str,
         matches(
@@ -95,6 +97,8 @@ class SystemPool(Model):
 
 class ResourceGroup(Model):
     """The resource group, made by the stack unless `existing`."""
+
+    bare: ClassVar[tuple[str, ...]] = ("name",)
 
     name: ResourceGroupName = Field(description="The name of the resource group.", examples=["vision-dev"])
     existing: bool = Field(default=False, description="Whether the resource group exists already.", examples=[True])
@@ -211,7 +215,7 @@ class AksPool(Pool):
             r"[a-z][a-z0-9]{0,7}",
             "An AKS pool name has room for 8 characters, lower case letters and digits, beginning with a letter: 4 more"
             " are the pool's generation. Longer names are never cut, because two could become one.",
-            "Shorten it to 8 characters or fewer.",
+            "Write at most 8 lower case letters and digits, a letter first, such as `t4train`.",
         ),
     ] = Field(description="The name of the pool, at most 8 lower case letters and digits.", examples=["t4train"])
     vm_size: str = Field(

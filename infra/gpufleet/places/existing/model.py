@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -38,6 +38,8 @@ class ExistingCluster(Cluster):
 
 class Host(Model):
     """One node of an existing cluster; the address is what Ansible connects to."""
+
+    bare: ClassVar[tuple[str, ...]] = ("address",)
 
     address: (
         Annotated[

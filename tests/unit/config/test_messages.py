@@ -1,0 +1,163 @@
+"""What a message tells somebody who wrote something else: the form that was meant, with the words that were given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpufleet.compiled import compile_file
+
+from tests.unit.config.parts import T4, TEAM
+from tests.unit.config.samples import REMOVE, compile_base, compile_text, the_one, told
+from tests.unit.config.text_cases import CLUSTER, GOOD, POOLS, STACK, pool
+
+AKS, NODES = "aks-plugin", "existing-plugin"
+
+
+def _profile(**keys: Any) -> dict[str, Any]:
+    return {"sharing.nb": {"strategy": "timeSlicing", "replicas": 4, **keys}, "pools[0].sharing": "nb"}
+
+
+def _scaled(bounds: Any) -> dict[str, Any]:
+    return {"pools[0].count": REMOVE, "pools[0].autoscale": bounds}
+
+
+#: id -> base, changes, path, what the remedy says.
+MEANT: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "RP-70 a unit": (AKS, _profile(memoryPerPodGib="3.5Gi"), "sharing.nb.memoryPerPodGib",
+                     "Write a number of GiB without a unit: `memoryPerPodGib: 3.5`."),
+    "RP-70 another unit": (AKS, _profile(memoryPerPodGib="512Mi"), "sharing.nb.memoryPerPodGib",
+                           "without a unit: `memoryPerPodGib: 0.5`."),
+    "RP-70 minutes": ("aks-operator", {"stack.timeoutSeconds": "30m"}, "stack.timeoutSeconds",
+                      "a whole number of seconds without a unit: `timeoutSeconds: 1800`."),
+    "RP-70 a thing": (AKS, {"pools[0].count": "2 nodes"}, "pools[0].count", "without a unit: `count: 2`."),
+    "RP-70 a multiplier": (AKS, {"pools[0].count": "2k"}, "pools[0].count", "a whole number, for example `count: 2`."),
+    "RP-70 a comma": (AKS, {"pools[0].spot": True, "pools[0].spotMaxPrice": "0,35"}, "pools[0].spotMaxPrice",
+                      "Write it with a decimal point: `spotMaxPrice: 0.35`."),
+    "RP-70 a word": (AKS, _scaled({"min": 1, "max": "four"}), "pools[0].autoscale.max",
+                     "Write it in digits: `max: 4`."),
+    "RP-70 another word": (AKS, _scaled({"min": 1, "max": "many"}), "pools[0].autoscale.max",
+                           "Write a whole number, for example `max: 4`."),
+    "RP-70 quotes": (AKS, {"pools[0].count": "2"}, "pools[0].count", "Write it without quotes: `count: 2`."),
+    "RP-71 home": (NODES, {"cluster.kubeconfig": "~/.kube/config"}, "cluster.kubeconfig",
+                   'Write `kubeconfig: {path: ~/.kube/config}`.'),
+    "RP-71 relative": (NODES, {"cluster.kubeconfig": "clusters/idc.conf"}, "cluster.kubeconfig",
+                       "Write `kubeconfig: {path: clusters/idc.conf}`."),
+    "RP-73 route": (AKS, {"stack": "operator"}, "stack", "Write `gpufleet:stack: {kind: operator}`."),
+    "RP-73 switch": (AKS, _scaled(True), "pools[0].autoscale", "`autoscale: {min: 1, max: 4}`"),
+    "RP-73 profile": (AKS, {"sharing.nb": "timeSlicing", "pools[0].sharing": "nb"}, "sharing.nb",
+                      "Write `nb: {strategy: timeSlicing, replicas: 4}`."),
+    "RP-73 registry": (AKS, {"stack.images": "mirror.example.com"}, "stack.images",
+                       "Write `images: {registry: mirror.example.com}`."),
+    "RP-73 quota": (AKS, {"teams": [{**TEAM, "quota": 4}]}, "teams[0].quota", "Write `quota: {gpu: 4}`."),
+    "RP-73 pools as a map": (AKS, {"pools": {"t4": {"vmSize": T4}}}, "pools",
+                             f"Write a list: `gpufleet:pools: [{{name: t4, vmSize: {T4}}}]`."),
+    "RP-73 a list as a word": (AKS, {"teams": [{**TEAM, "pools": "t4"}]}, "teams[0].pools",
+                               "Write a list: `pools: [t4]`."),
+    "RP-73 a taint as a map": (AKS, {"pools[0].taints": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]},
+                               "pools[0].taints[0]", '`"sku=gpu:NoSchedule"`'),
+    "RP-74 names": (NODES, {"pools[0].hosts": ["gpu01", "gpu02"]}, "pools[0].hosts",
+                    "Write `hosts: {gpu01: {address: 10.0.0.11}, gpu02: {address: ...}}`."),
+    "RP-74 addresses": (NODES, {"pools[0].hosts": {"gpu01": "10.0.0.5"}}, "pools[0].hosts.gpu01",
+                        "Write `gpu01: {address: 10.0.0.5}`."),
+    "RP-74 many names": (NODES, {"pools[0].hosts": [f"g{i}" for i in range(9)]}, "pools[0].hosts", ", ...}`."),
+    "RP-75 codes": (AKS, {"acknowledge": ["GF217"]}, "acknowledge",
+                    'Write `gpufleet:acknowledge: {GF217: "the reason"}`.'),
+    "RP-75 team": (AKS, {"teams": ["serving"]}, "teams[0]",
+                   "Write `{name: serving, namespace: serving, pools: [t4]}`."),
+    "labels as text": (AKS, {"pools[0].labels": "a=b"}, "pools[0].labels", "Write `labels: {a: b}`."),
+    "a switch": (AKS, {"pools[0].spot": "yes"}, "pools[0].spot", "Write `spot: true`, without quotes."),
+    "a version": (AKS, {"cluster.version": 1.36}, "cluster.version", 'For example `version: "1.36"`.'),
+    "a branch": (NODES, {"pools[0].driverBranch": 580}, "pools[0].driverBranch", 'Quote it: `driverBranch: "580"`.'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MEANT)
+def test_the_remedy_is_what_was_meant(case: str) -> None:
+    base, changes, path, remedy = MEANT[case]
+    found = the_one(compile_base(base, changes), "GF104")
+    assert found.path == path
+    assert remedy in found.remedy
+
+
+def test_a_wrong_type_says_range_and_meaning_rp_70() -> None:
+    found = the_one(compile_base(AKS, _scaled({"min": 1, "max": "four"})), "GF104")
+    assert found.reason.startswith("This is a whole number, at least 1 and at most 1000. The most nodes")
+    assert found.reason.endswith("not below min.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["apiVersion: v1", "clusters: []", "eyJhbGciOi.J9.abc", "a1b2c3", "YXBpVmVyc2lvbjog/aGVsbG8=", "{clusters: []}"],
+)
+def test_what_may_be_a_credential_stays_one_rp_71(text: str) -> None:
+    assert told(compile_base(NODES, {"cluster.kubeconfig": text})) == [("GF007", "cluster.kubeconfig")]
+
+
+def test_a_second_document_is_named_by_its_line_rp_72() -> None:
+    found = the_one(compile_text("config: {}\n---\nconfig: {}\n"), "GF009")
+    assert (found.line, found.message) == (2, "A second YAML document begins at line 2.")
+    assert told(compile_text("---\n" + GOOD)) == []
+    assert told(compile_text("# a stack\n---\n" + GOOD + "...\n")) == []
+
+
+#: id -> text, line, what is said.
+SYNTAX = {
+    "RP-77 missing blank": (pool("driver:aks"), 5, "A blank must follow the colon: `driver: aks`."),
+    "RP-77 missing blank after a section": (
+        "config:\n" + CLUSTER + "  gpufleet:stack:operator\n" + POOLS, 3,
+        "blank must follow the colon: `gpufleet:stack: operator`"),
+    "RP-77 missing blank in an item": (
+        "config:\n  gpufleet:pools:\n    - name:t4\n      vmSize: x\n", 3,
+        "A blank must follow the colon: `name: t4`."),
+    "RP-77 tab": ("config:\n\tgpufleet:stack: {kind: plugin}\n", 2, "Indent with blanks."),
+    "RP-77 open quote": ('config:\n  gpufleet:stack: {kind: "plugin}\n' + CLUSTER, 2, "Close the quote."),
+    "RP-77 open bracket": ("config:\n  gpufleet:stack: {kind: plugin\n" + CLUSTER, 2, "`{` is opened in line 2"),
+    "RP-77 bracket of another kind": ("config:\n  gpufleet:pools: [a, b}\n", 2, "Write the missing comma or `]`"),
+    "RP-77 indentation": (GOOD + "   gpufleet:teams: []\n", 5, "is indented by 3, line 4 by 2"),
+    "RP-77 colon in a value": (pool("labels: a: b"), 5, 'Quote the value: `key: "a: b"`.'),
+    "RP-77 a star": (pool("name: *"), 5, "Quote a text that begins with `*`"),
+    "RP-77 an at sign": (pool("vmSize: @x"), 5, "Put a text that begins with `@` into quotes."),
+    "RP-77 no key": (GOOD + "  gpufleet\n  gpufleet:teams: []\n", 5, "is a key without a colon"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SYNTAX)
+def test_the_remedy_of_a_parse_error_follows_its_kind(case: str) -> None:
+    text, line, says = SYNTAX[case]
+    compiled = compile_text(text)
+    assert told(compiled) == [("GF001", "")]
+    found = compiled.found[0]
+    assert found.line == line
+    assert says in f"{found.reason} {found.remedy}"
+
+
+def test_bytes_that_are_not_utf8_have_a_line_rp_77(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.x.yaml"
+    file.write_bytes(pool("labels: {a: größe}").encode("latin-1"))
+    found = the_one(compile_file(file), "GF001")
+    assert (found.line, found.remedy) == (5, "Save the file as UTF-8.")
+
+
+def test_a_key_that_nobody_reads_is_noted() -> None:
+    compiled = compile_text(GOOD + "owner: vision\n")
+    assert told(compiled) == [("GF011", "")]
+    assert compiled.plan is not None
+
+
+def test_a_misspelt_prefix_beside_the_right_one_is_no_second_key() -> None:
+    again = STACK.replace("gpufleet:", "gpuflet:")
+    for text in (GOOD + again, "config:\n" + CLUSTER + POOLS + again + STACK):
+        assert told(compile_text(text)) == [("GF003", "")]
+
+
+def test_a_tag_that_changes_a_value_is_refused() -> None:
+    assert told(compile_text(pool("count: !!str 4"))) == [("GF006", "pools[0].count")]
+    assert told(compile_text(pool('count: !!int "4"'))) == [("GF006", "pools[0].count")]
+    assert told(compile_text(pool("count: !!int 4"))) == []
+
+
+def test_a_long_number_is_shown_as_it_stands() -> None:
+    number = "123456789012345678901234"
+    assert the_one(compile_text(pool(f"count: {number}")), "GF105").value == number
