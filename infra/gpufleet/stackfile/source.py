@@ -94,7 +94,7 @@ _resolver = yaml.SafeLoader("")
 
 def _resolved(text: str) -> str:
     """The tag that a plain text has if none is written."""
-    return str(_resolver.resolve(yaml.ScalarNode, text, (True, False)))
+    return str(_resolver.resolve(yaml.ScalarNode, text, (True, False)))  # type: ignore[no-untyped-call]
 
 
 class _Reader:

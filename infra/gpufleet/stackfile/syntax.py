@@ -66,8 +66,8 @@ def not_utf8(raw: bytes, error: UnicodeDecodeError) -> Mistake:
 
 def second_document(text: str) -> int:
     """The line at which the second YAML document begins."""
-    starts = [e.start_mark.line + 1 for e in yaml.parse(text) if isinstance(e, yaml.DocumentStartEvent)]
-    return starts[1]
+    marks = [e.start_mark for e in yaml.parse(text) if isinstance(e, yaml.DocumentStartEvent)]
+    return _line(marks[1], text.splitlines()) or 1
 
 
 def without_blank(line: str) -> tuple[str, str] | None:
@@ -79,7 +79,7 @@ def without_blank(line: str) -> tuple[str, str] | None:
 
 
 def _line(mark: Any, lines: list[str]) -> int | None:
-    return None if mark is None else max(1, min(mark.line + 1, len(lines)))
+    return None if mark is None else max(1, min(int(mark.line) + 1, len(lines)))
 
 
 def _of(lines: list[str], number: int) -> str:
