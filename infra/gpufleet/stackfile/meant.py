@@ -13,6 +13,7 @@ from gpufleet.findings.credentials import redacted
 from gpufleet.findings.finding import closest_match
 from gpufleet.findings.path import PathParts
 from gpufleet.stackfile.fields import Place, container, fields, limits, models, tag, tag_key
+from gpufleet.stackfile.syntax import without_blank
 
 #: Stands for what only the user can say.
 OPEN = ...
@@ -157,6 +158,9 @@ def a_list(place: Place, value: Any, known: Mapping[str, Any]) -> str:
 def a_map(place: Place, value: Any, known: Mapping[str, Any]) -> str:
     """How a map is written that was given as a word, a switch or a list."""
     options = place.models
+    pair = without_blank(value) if isinstance(value, str) else None
+    if pair is not None and any(pair[0] in fields(model) for model in options):
+        return f"A blank must follow the colon: `{pair[0]}: {pair[1]}`."
     meant = _of_model(options, value, known) if options else _of_dict(place, value)
     if meant is None:
         return example(place, "Write a map, for example") or "Write it as a YAML map: `{key: value}`."

@@ -21,9 +21,11 @@ from gpufleet.stackfile import meant
 from gpufleet.stackfile.fields import Place, fields, place, tag
 from gpufleet.stackfile.kinds import KINDS
 from gpufleet.stackfile.model import Stack, stack_model
+from gpufleet.stackfile.neighbours import ours
 from gpufleet.stackfile.references import kubeconfig_in_clear
 from gpufleet.stackfile.repair import at, guess_kind, repair
 from gpufleet.stackfile.source import Source
+from gpufleet.stackfile.syntax import without_blank
 
 _ROUNDS = 8
 #: Where one of these is found, nothing of the text was read.
@@ -77,7 +79,8 @@ def _explain(error: Any, top: type[BaseModel], raw: Mapping[str, Any]) -> Findin
     if kind == "extra_forbidden":
         parents = place(top, error["loc"][:-1]).models
         allowed = sorted(fields(parents[0])) if len(parents) == 1 else []
-        return replace(finding("GF101", where, value=last, allowed=allowed, key=last), value=last)
+        found = replace(finding("GF101", where, value=last, allowed=allowed, key=last), value=last)
+        return _unknown(found, spot, allowed, at(raw, spot.path[:-1]))
     if kind == "missing":
         because = f"`{last}` has no default." + (f" {spot.description}" if spot.description else "")
         return _with_example(finding("GF102", where, key=last, because=because), spot)
@@ -111,6 +114,16 @@ def _explain(error: Any, top: type[BaseModel], raw: Mapping[str, Any]) -> Findin
         value = json.dumps(value, ensure_ascii=False)
     because = f"This is {want}{limits}. {spot.description}".rstrip()
     return finding("GF104", where, value=value, because=because, hint=hint)
+
+
+def _unknown(found: Finding, spot: Place, allowed: list[str], beside: Any) -> Finding:
+    """An unknown key that is known elsewhere, or a key with its value."""
+    pair = without_blank(str(spot.path[-1]))
+    if pair is not None and pair[0] in allowed:
+        remedy = f"A blank must follow the colon: `{pair[0]}: {pair[1]}`."
+        return replace(found, closest=pair[0], remedy=remedy)
+    known = ours(spot.path, allowed, beside if isinstance(beside, dict) else {})
+    return found if known is None else replace(found, closest=known.key, remedy=known.remedy)
 
 
 def _hint(want: str, spot: Place, value: Any, raw: Mapping[str, Any]) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gpufleet.catalog import reading
 from gpufleet.compiled import compile_file
+from gpufleet.stackfile.fields import fields, inner_models
+from gpufleet.stackfile.kinds import KINDS
+from gpufleet.stackfile.model import stack_model
+from pydantic import BaseModel
 
 from tests.unit.config.parts import T4, TEAM
 from tests.unit.config.samples import REMOVE, compile_base, compile_text, the_one, told
@@ -161,3 +167,75 @@ def test_a_tag_that_changes_a_value_is_refused() -> None:
 def test_a_long_number_is_shown_as_it_stands() -> None:
     number = "123456789012345678901234"
     assert the_one(compile_text(pool(f"count: {number}")), "GF105").value == number
+
+
+#: id -> base, changes, path, our key, what is written.
+NEIGHBOURS: dict[str, tuple[str, dict[str, Any], str, str, str]] = {
+    "RP-76 azure-native": (AKS, {"pools[0].count": REMOVE, "pools[0].minCount": 2, "pools[0].maxCount": 6},
+                           "pools[0].minCount", "autoscale", "`autoscale: {min: 2, max: 6}`"),
+    "RP-76 azurerm": (AKS, {"pools[0].count": REMOVE, "pools[0].max_count": 6}, "pools[0].max_count", "autoscale",
+                      "`autoscale: {min: 1, max: 6}`; max_count is a word of azure-native and azurerm."),
+    "RP-76 a switch": (AKS, {"pools[0].enable_auto_scaling": True}, "pools[0].enable_auto_scaling", "autoscale",
+                       "`autoscale: {min: 1, max: 4}`"),
+    "RP-76 inside": (AKS, {"pools[0].count": REMOVE, "pools[0].autoscale": {"min": 1, "max": 2, "maxCount": 4}},
+                     "pools[0].autoscale.maxCount", "max", "`max: 4`"),
+    "RP-76 taints": (AKS, {"pools[0].node_taints": ["a=b:NoSchedule"]}, "pools[0].node_taints", "taints",
+                     '`taints: ["a=b:NoSchedule"]`'),
+    "RP-76 aws": (AKS, {"pools[0].instance_type": "g4dn.xlarge"}, "pools[0].instance_type", "vmSize",
+                  "a word of the AWS provider"),
+    "RP-76 system pool": (AKS, {"cluster.systemPool": {"minCount": 3}}, "cluster.systemPool.minCount", "autoscale",
+                          "`autoscale: {min: 3, max: 4}`"),
+    "RP-76 version": (AKS, {"cluster.kubernetes_version": "1.36"}, "cluster.kubernetes_version", "version",
+                      '`version: "1.36"`'),
+    "RP-76 the plugin": (AKS, _profile(timeSlicing={"resources": [{"name": "nvidia.com/gpu", "replicas": 4}]}),
+                         "sharing.nb.timeSlicing", "replicas", "`strategy: timeSlicing, replicas: 4`"),
+    "RP-76 an older spelling": (AKS, _profile(failRequestGreaterThanOne=False), "sharing.nb.failRequestGreaterThanOne",
+                                "failRequestsGreaterThanOne", "`failRequestsGreaterThanOne: false`"),
+    "RP-76 Ansible": (NODES, {"pools[0].hosts": {"n1": {"ansible_host": "10.0.0.5"}}},
+                      "pools[0].hosts.n1.ansible_host", "address",
+                      "`address: 10.0.0.5`; ansible_host is a word of Ansible."),
+    "RP-76 Ansible's login": (NODES, {"pools[0].hosts": {"n1": {"ansible_user": "root"}}},
+                              "pools[0].hosts.n1.ansible_user", "gpufleet:hosts",
+                              "`ssh: {user: root} under gpufleet:hosts`"),
+    "RP-76 the chart": ("aks-operator", {"stack.toolkit": {"enabled": False}}, "stack.toolkit", "values",
+                        "`values: {toolkit: {enabled: false}}`"),
+    "RP-76 a quota": (AKS, {"teams": [{**TEAM, "gpus": 2}]}, "teams[0].gpus", "quota", "`quota: {gpu: 2}`"),
+    "RP-77 a key with its value": (AKS, {"stack": {"kind": "plugin", "namespace:gpu": None}}, 'stack["namespace:gpu"]',
+                                   "namespace", "A blank must follow the colon: `namespace: gpu`."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NEIGHBOURS)
+def test_words_of_neighbours_lead_to_ours(case: str) -> None:
+    base, changes, path, key, written = NEIGHBOURS[case]
+    compiled = compile_base(base, changes)
+    found = next(d for d in compiled.found if d.path == path)
+    assert {d.code for d in compiled.found} == {"GF101"}
+    assert found.closest == key
+    assert written in found.remedy
+
+
+def test_a_word_is_not_taken_for_a_key_that_this_kind_of_cluster_lacks() -> None:
+    found = the_one(compile_base(NODES, {"pools[0].minCount": 1}), "GF101")
+    assert found.closest is None
+
+
+def _keys(model: type[BaseModel], at: str) -> Iterator[tuple[str, str]]:
+    """Each key of the model's maps with the key that its map stands under."""
+    for key, info in fields(model).items():
+        yield at, key
+        for inner in inner_models(info.annotation):
+            yield from _keys(inner, key)
+
+
+ROWS = reading.rows("neighbour_words", "neighbour_words")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r['at']}.{r['word']}")
+def test_each_neighbour_leads_to_a_key_that_there_is_rp_76(row: dict[str, Any]) -> None:
+    """Our key stands where the table says; the neighbour's word is no key of ours there."""
+    there = {pair for kind in KINDS for pair in _keys(stack_model(kind), "")}
+    section = row["key"].removeprefix("gpufleet:")
+    assert (("", section) if section != row["key"] else (row["at"], section)) in there
+    kinds = [{key for at, key in _keys(stack_model(kind), "") if at == row["at"]} for kind in KINDS]
+    assert not all(row["word"] in keys for keys in kinds if keys)
