@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
@@ -35,6 +36,7 @@ GF431 = rule(
     title="The quota on {value} would limit nothing.",
     reason="None of the team's pools offers a resource of that name.",
     remedy="Use a resource that they offer.",
+    do="{hint}",
     source="K8S-DOC (resource-quotas)",
     needs=("value", "offers"),
     wrong="""
@@ -83,7 +85,8 @@ def teams(fleet: Fleet) -> Iterator[Finding]:
             if key == "gpu" and len(resources) > 1:
                 yield GF430.at(where, value=key, allowed=resources)
             elif key != "gpu" and key not in resources:
-                yield GF431.at(where, value=key, allowed=("gpu", *resources))
+                told = _own_quota(key, resources)
+                yield GF431.at(where, value=key, allowed=("gpu", *resources), **told)
         if len(resources) == 1 and "gpu" in team.quota and resources[0] in team.quota:
             because = f"`gpu` means {resources[0]} here; one of the two counts would be lost."
             yield GF108.at(f'teams[{i}].quota["{resources[0]}"]', value=resources[0], because=because)
@@ -93,7 +96,8 @@ def teams(fleet: Fleet) -> Iterator[Finding]:
         elif team.namespace == fleet.stack.stack.namespace:
             yield GF432.at(where, value=team.namespace, whose="this stack's GPU software")
         for j, name in enumerate(team.pools):
-            if name in fleet.by_name and not fleet.by_name[name].served:
+            pool = fleet.by_name.get(name)
+            if pool is not None and not pool.served and pool.owner in pool.place.owners:  # else GF201 says it
                 yield GF433.at(f"teams[{i}].pools[{j}]", value=name)
 
 
@@ -103,6 +107,21 @@ def namespace(fleet: Fleet) -> Iterator[Finding]:
     name = fleet.stack.stack.namespace
     if _kubernetes(name):
         yield GF432.at("stack.namespace", value=name, whose="Kubernetes")
+
+
+#: Resources that Kubernetes counts itself.
+_COUNTED = re.compile(r"((requests|limits)\.)?(cpu|memory|ephemeral-storage|storage)|pods|services|secrets|count/.+")
+
+
+def _own_quota(key: str, resources: Sequence[str]) -> dict[str, str]:
+    """What a finding says of a quota key that is no resource of the team's pools."""
+    if _COUNTED.fullmatch(key):
+        hint = f"Limit {key} by a ResourceQuota of your own; Kubernetes holds all quotas of a namespace together."
+        return {"because": "A team's quota in the stack file counts GPUs alone.", "hint": hint}
+    name = key.partition(".")[2]
+    if key.startswith(("requests.", "limits.")) and (name in resources or name == "gpu"):
+        return {"because": "The key is the resource alone; the stack makes the quota of it.", "hint": f"Write {name}."}
+    return {"hint": "Use a resource that they offer."}
 
 
 def _kubernetes(namespace: str) -> bool:

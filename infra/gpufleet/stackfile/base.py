@@ -117,8 +117,8 @@ DriverBranch = Annotated[
 DriverVersion = Annotated[
     str,
     matches(
-        r"[0-9]{3}\.[0-9]{1,3}(\.[0-9]{1,3})?",
-        "Driver versions look like 580.95.05.",
+        r"[0-9]{3}\.[0-9]{2,3}(\.[0-9]{2})?",
+        "Driver versions look like 580.95.05: three digits, two or three, and mostly two more.",
         'Write the full version in quotes: "580.95.05".',
     ),
 ]

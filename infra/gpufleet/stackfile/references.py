@@ -7,7 +7,7 @@ from typing import Any
 
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.path import join_path
-from gpufleet.findings.registry import GROUPS, IN_STACK, finding, look_up, rules
+from gpufleet.findings.registry import GROUPS, IN_STACK, checks, finding, look_up, rules, scopes
 from gpufleet.findings.rule import Rule
 from gpufleet.stackfile.kubeconfig import is_path
 from gpufleet.stackfile.source import SECRET_SECTIONS, SecretText, Source
@@ -163,6 +163,13 @@ def _acknowledgements(given: Any) -> Iterator[Finding]:
             yield finding("GF109", path, value=code, allowed=warnings, what="warning", because=why, hint=hint)
         elif rule.severity is not Severity.WARNING:
             yield finding("GF111", path, value=code, because=f"{code} is of severity {rule.severity.value}.")
+
+
+def without_effect(acknowledged: Iterable[str], found: Iterable[Finding]) -> list[Finding]:
+    """Acknowledgements of warnings that the plan does not give; those of other commands, which need facts, are left."""
+    given = {d.code for d in found}
+    own = {rule.code for scope in scopes() for one in checks(scope) for rule in one.rules} | {"GF303"}
+    return [finding("GF112", f"acknowledge.{code}", value=code) for code in acknowledged if code in own - given]
 
 
 def _of_stacks(rule: Rule) -> bool:

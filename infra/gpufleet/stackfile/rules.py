@@ -261,7 +261,7 @@ GF104 = rule(
 
 GF105 = rule(
     "GF105", Severity.ERROR,
-    title="The value {value} does not fit.",
+    title="The value {value} is {wrong}.",
     reason="The key has a lowest or a highest value, a longest text, or may not be empty.",
     remedy="Choose a value that the key takes.",
     source="stacks/schema.json",
@@ -342,5 +342,21 @@ GF111 = rule(
     remedy="Acknowledge warnings only, each with a reason that a reviewer can judge.",
     source="stacks/schema.json",
     wrong="gpufleet:acknowledge: {GF202: why}",
-    right="gpufleet:acknowledge: {GF205: why}",
+    right="""
+        gpufleet:pools: [{name: t4, driver: none}]
+        gpufleet:acknowledge: {GF205: why}
+    """,
+)
+
+GF112 = rule(
+    "GF112", Severity.NOTE,
+    title="Nothing in this stack gives the warning {value}.",
+    reason="The acknowledgement would silence the warning where somebody else brings it in later.",
+    remedy="Remove it, unless the warning comes and goes.",
+    source="stacks/schema.json",
+    wrong="gpufleet:acknowledge: {GF205: why}",
+    right="""
+        gpufleet:pools: [{name: t4, driver: none}]
+        gpufleet:acknowledge: {GF205: why}
+    """,
 )

@@ -13,6 +13,10 @@ from gpufleet.stackfile.base import AsTuple, DnsLabel, Model, matches, refuse
 MIN_TIMEOUT_SECONDS = 900
 
 
+#: More than the largest cluster (5,000 nodes) can offer is a slip of the pen.
+MOST_DEVICES = 10_000_000
+
+
 class Images(Model):
     """Where images come from when not from the vendor's registries.
 
@@ -208,7 +212,7 @@ class Team(Model):
     pools: Annotated[tuple[str, ...], AsTuple] = Field(
         min_length=1, description="The pools that the team uses, by name.", examples=[["t4"]]
     )
-    quota: dict[str, Annotated[int, Field(ge=0)]] = Field(
+    quota: dict[str, Annotated[int, Field(ge=0, le=MOST_DEVICES)]] = Field(
         default_factory=dict,
         description="How many devices the team may hold, by resource; gpu is the one that its pools offer.",
         examples=[{"gpu": 4}],

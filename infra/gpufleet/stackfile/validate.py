@@ -101,12 +101,12 @@ def _explain(error: Any, top: type[BaseModel], raw: Mapping[str, Any]) -> Findin
         return finding("GF103", inside, value=at(value, (key,)), allowed=options, because=why)
     if kind in _RANGES:
         word = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}[_RANGES[kind]]
-        return _with_example(finding("GF105", where, value=value, because=f"It is {word} {ctx[_RANGES[kind]]}."), spot)
+        return _unfit(value, spot, "out of range", f"It is {word} {ctx[_RANGES[kind]]}.")
     if kind in ("too_short", "string_too_short"):
-        return _with_example(finding("GF105", where, value=value, because="It may not be empty."), spot)
+        return _unfit(value, spot, "empty", "Something has to stand here.")
     if kind in ("too_long", "string_too_long"):
         what = "characters" if isinstance(value, str) else "entries"
-        return finding("GF105", where, value=value, because=f"It has at most {ctx.get('max_length')} {what}.")
+        return _unfit(value, spot, "too long", f"It has at most {ctx.get('max_length')} {what}.")
     want = _TYPES.get(kind, error["msg"])
     hint = _hint(want, spot, value, raw) if kind in _TYPES else "Correct the value."
     limits = f", {text}" if "number" in want and (text := meant.range_text(spot)) else ""
@@ -142,6 +142,11 @@ def _hint(want: str, spot: Place, value: Any, raw: Mapping[str, Any]) -> str:
             return meant.a_map(spot, value, known)
         case _:
             return meant.number(spot, value, want == _WHOLE)
+
+
+def _unfit(value: Any, spot: Place, wrong: str, because: str) -> Finding:
+    found = finding("GF105", join_path(spot.path), value=value, wrong=wrong, because=because)
+    return _with_example(found, spot)
 
 
 def _with_example(found: Finding, spot: Place) -> Finding:
@@ -228,7 +233,10 @@ def _drop_empty(data: Any, positions: dict[str, list[int]]) -> None:
 
 
 def _kind(data: dict[str, Any]) -> tuple[str, list[Finding]]:
-    """The kind of cluster, which decides what a pool is; a guess from the pools where it is not stated."""
+    """The kind of cluster, which decides what a pool is.
+
+    Where it is not stated, the one that was probably meant, or that the first pool looks like.
+    """
     cluster = data.get("cluster")
     kind = cluster.get("kind") if isinstance(cluster, dict) else None
     if isinstance(kind, str) and kind in KINDS:
@@ -238,10 +246,16 @@ def _kind(data: dict[str, Any]) -> tuple[str, list[Finding]]:
         return guess, []  # the model says it
     why = "It decides whether the stack makes a cluster or takes one on."
     if kind is None:
-        return guess, [
-            replace(finding("GF102", "cluster.kind", key="kind", because=why), allowed=tuple(sorted(KINDS)))
-        ]
-    return guess, [finding("GF103", "cluster.kind", value=kind, allowed=sorted(KINDS), because=why)]
+        missing = finding("GF102", "cluster.kind", key="kind", because=why)
+        return guess, [replace(missing, allowed=tuple(sorted(KINDS)))]
+    unknown = finding("GF103", "cluster.kind", value=kind, allowed=sorted(KINDS), because=why)
+    return unknown.closest or guess, [unknown]
+
+
+def _by_guess(found: Finding) -> bool:
+    """Whether a finding says only that a cluster of another kind would have other keys."""
+    path = split_path(found.path)
+    return found.code in ("GF101", "GF102") and path[:1] == ("cluster",) and path != ("cluster", "kind")
 
 
 def validate(source: Source, read: list[Finding]) -> Loaded:
@@ -272,5 +286,7 @@ def validate(source: Source, read: list[Finding]) -> Loaded:
                 break
             except ValidationError as failure:
                 found += _round(data, top, failure, positions, known, source.data)
+    if about_kind and about_kind[0].closest is None:
+        found = [d for d in found if not _by_guess(d)]
     complete = not errors(found) and not in_clear
     return Loaded(source, stack, tuple(source.locate(d) for d in found), positions, complete)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from gpufleet.catalog import reading
 from gpufleet.compiled import compile_file
+from gpufleet.findings.finding import Severity
+from gpufleet.plan.render import render
 from gpufleet.stackfile.fields import fields, inner_models
 from gpufleet.stackfile.kinds import KINDS
 from gpufleet.stackfile.model import stack_model
@@ -239,3 +241,65 @@ def test_each_neighbour_leads_to_a_key_that_there_is_rp_76(row: dict[str, Any]) 
     assert (("", section) if section != row["key"] else (row["at"], section)) in there
     kinds = [{key for at, key in _keys(stack_model(kind), "") if at == row["at"]} for kind in KINDS]
     assert not all(row["word"] in keys for keys in kinds if keys)
+
+
+def test_an_unknown_kind_of_cluster_asks_for_no_keys_of_another() -> None:
+    for kind in ("gke", REMOVE):
+        changes = {"cluster.kind": kind, "cluster.location": REMOVE, "cluster.zone": "a"}
+        assert [path for _, path in told(compile_base(AKS, changes))] == ["cluster.kind"]
+    meant = compile_base(AKS, {"cluster.kind": "AKS", "cluster.location": REMOVE})
+    assert sorted(told(meant)) == [("GF102", "cluster.location"), ("GF103", "cluster.kind")]
+
+
+def test_a_driver_owner_that_cannot_be_is_one_error() -> None:
+    changes = {"pools[0].driver": "managed", "teams": [TEAM]}
+    assert told(compile_base(NODES, changes)) == [("GF201", "pools[0].driver")]
+
+
+def test_names_that_cannot_be_declared_are_not_asked_for() -> None:
+    for base, changes in (
+        (NODES, {"pools[0].driverBranch": "581"}),
+        (NODES, {"pools[0].os": "beos 5"}),
+        (AKS, {"acknowledge": {"GF999": "why"}}),
+    ):
+        assert "Declare" not in the_one(compile_base(base, changes), "GF109").remedy
+    profile = the_one(compile_base(AKS, {"pools[0].sharing": "x"}), "GF109")
+    assert "Declare it under `gpufleet:sharing`" in profile.remedy
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("cpu", "Limit cpu by a ResourceQuota of your own"),
+        ("requests.memory", "Limit requests.memory by a ResourceQuota"),
+        ("requests.nvidia.com/gpu", "Write nvidia.com/gpu."),
+        ("example.com/gpu", "Use a resource that they offer."),
+    ],
+)
+def test_a_quota_on_something_else_says_where_it_belongs(key: str, says: str) -> None:
+    found = the_one(compile_base(AKS, {"teams": [{**TEAM, "quota": {key: 4}}]}), "GF431")
+    assert says in found.remedy
+
+
+def test_acknowledged_warnings_have_a_place_and_are_counted() -> None:
+    changes = {"pools[0].driver": "none", "acknowledge": {"GF205": "somebody else's"}}
+    compiled = compile_base(AKS, changes)
+    lines = render("x", compiled.plan, compiled.found).splitlines()
+    assert lines[0] == "warning GF205 pools[0].driver  stacks/Pulumi.test.yaml:10: acknowledged, somebody else's"
+    assert lines[-1] == "x: no errors or warnings, 1 acknowledged."
+
+
+def test_no_notes_among_errors() -> None:
+    changes = {"acknowledge": {"GF420": "why"}, "pools[0].osSku": "Debian"}
+    compiled = compile_base(AKS, {**changes, "pools[0].count": REMOVE, "pools[0].autoscale": {"min": 0, "max": 3}})
+    assert any(d.severity is Severity.NOTE for d in compiled.found)
+    said = render("x", compiled.plan, compiled.found)
+    assert "note" not in said and "GF103" in said
+
+
+def test_no_character_that_a_terminal_obeys_is_printed() -> None:
+    evil = "a\u202eb\x1b[2Jc\u200b"
+    compiled = compile_base(AKS, {"pools[0].labels": {evil: evil}, "pools[0].osSku": evil, evil: 1})
+    said = render("x", compiled.plan, compiled.found)
+    assert "\\u202e" in said and "\\x1b" in said
+    assert all(c.isprintable() or c == "\n" for c in said)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from gpufleet.stackfile.base import AsTuple, DnsLabel, Model, NodeName, matches, refuse
 from gpufleet.stackfile.cluster import Cluster, KubeconfigRef
@@ -36,6 +38,17 @@ class ExistingCluster(Cluster):
     distribution: Distribution = Field(default="kubeadm", description="The Kubernetes distribution.", examples=["k3s"])
 
 
+def _four_numbers(text: str) -> str:
+    """Digits and points alone are an IPv4 address; no host name ends in a number (RFC 1123)."""
+    if re.fullmatch(r"[\d.]+", text):
+        try:
+            IPv4Address(text)
+        except ValueError:
+            why, hint = "An IPv4 address has four numbers from 0 to 255.", "Write e.g. 10.0.0.11."
+            raise refuse("GF106", why, hint) from None
+    return text
+
+
 class Host(Model):
     """One node of an existing cluster; the address is what Ansible connects to."""
 
@@ -49,6 +62,7 @@ class Host(Model):
                 "An address is a host name, an IPv4 or an IPv6 address, without a port.",
                 "Write e.g. 10.0.0.11, or gpu01.example.com; hosts.ssh.port holds the port.",
             ),
+            AfterValidator(_four_numbers),
         ]
         | None
     ) = Field(
