@@ -163,8 +163,10 @@ def _nodes(args: argparse.Namespace) -> list[tuple[str, Any]]:
     kind = FORCED[args.kind] if args.kind else None
     _check_driver(args.driver)
     if args.stack or args.stack_file:
+        more = _taints(args.taint)
         return [
-            (p.name, Options(p.node, env, args.driver or p.driver, kind, (*p.taints, *_taints(args.taint)), p.env))
+            # No stack installs a driver for claims (DRA).
+            (p.name, Options(p.node, env, args.driver or p.driver, kind, (*p.taints, *more), p.env, has_dra=False))
             for p in _pools(args)
         ]
     if args.pool:

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from gpufleet.device_plugin.yaml11 import Item, YamlError, read
+from gpufleet.device_plugin.yaml11 import Item, YamlError, children, read
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.path import PathParts, join_path
 from gpufleet.findings.registry import finding
 
 #: No real object is nested as deeply; API servers refuse such objects.
 MOST_LEVELS = 40
+#: Styles of texts whose lines are those of the file.
+BLOCKS = ("|", ">")
 _SEPARATOR = re.compile(r"(?m)^---[ \t]*(?:#[^\n]*)?\r?$")
 
 
@@ -32,6 +34,11 @@ class Kind(StrEnum):
     WORKLOAD = "workload"
     NODE = "Node"
     SELECTOR = "object that selects pods"
+    LAYOUTS = "MIG layouts"
+    QUOTA = "ResourceQuota"
+    CLAIM = "claim, claim template, class of devices"
+    QUEUE = "queue"
+    DRIVER = "NVIDIADriver"
     OTHER = "other object"
     UNKNOWN = "unknown"
 
@@ -131,6 +138,27 @@ def pairs(item: Item | None, *path: str | int) -> dict[str, Item]:
     """The map at a path; empty if there is none."""
     found = get(item, *path)
     return found.value if found is not None and isinstance(found.value, dict) else {}
+
+
+def read_inside(item: Item) -> Item | None:
+    """The YAML in a text value; every value in it has its line of the file. None where the text is empty.
+
+    Raises:
+        YamlError: the text is no YAML.
+    """
+    root = read("\n" * item.line + item.value).root  # a block begins on the line after its key
+    if root is not None and item.style not in BLOCKS:
+        _on_line(root, item.line)
+    return root
+
+
+def _on_line(item: Item, line: int) -> None:
+    """Puts a value and all in it on one line: that of the quoted text in which it stands."""
+    item.line = line
+    item.key_line = line if item.key_line else 0
+    item.style = '"' if item.style in BLOCKS else item.style  # a block in it has no lines of the file either
+    for inner in children(item):
+        _on_line(inner, line)
 
 
 def texts(item: Item | None) -> Iterator[str]:

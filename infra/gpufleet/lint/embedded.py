@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from gpufleet.device_plugin.yaml11 import Item, YamlError, children, read
+from gpufleet.device_plugin.yaml11 import Item, YamlError
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.path import PathParts
 from gpufleet.findings.registry import finding
-from gpufleet.lint.document import MOST_LEVELS, Document, Kind, entries, get, text_at
+from gpufleet.lint.document import BLOCKS, MOST_LEVELS, Document, Kind, entries, get, read_inside, text_at
 from gpufleet.lint.lone import lone_containers
 from gpufleet.lint.parameters import parameters, with_parameters
 from gpufleet.lint.recognise import kind_of
@@ -47,7 +47,6 @@ _CHARTS = {"gpu-operator": Kind.OPERATOR_VALUES, "nvidia-device-plugin": Kind.CH
 _LIMITED = ("NodePool", "Provisioner")
 #: Values that single parameters next to them override.
 _WITH_PARAMETERS = ("values", "valuesObject", "valuesContent")
-_BLOCKS = ("|", ">")
 _OURS = frozenset(_CHARTS.values())
 
 
@@ -85,7 +84,7 @@ def _all_values(document: Document, places: Iterable[tuple[PathParts, PathParts]
                 documents += _values(document, path, text_at(document.root, *chart))
             except YamlError as error:
                 holder = get(document.root, *path)
-                line = error.line if holder is None or holder.style in _BLOCKS else holder.line
+                line = error.line if holder is None or holder.style in BLOCKS else holder.line
                 if holder is not None and isinstance(holder.value, str) and "{{" in holder.value:
                     found.append(replace(finding("GF503", ""), file=document.file, line=line))
                 else:
@@ -126,11 +125,8 @@ def _values(document: Document, path: PathParts, chart: str) -> Iterator[Documen
     if item is None:
         root = None
     elif isinstance(item.value, str):
-        text = "\n" * item.line + item.value  # a block begins on the line after its key: its lines are the file's
-        root = read(text).root
-        if root is not None and item.style not in _BLOCKS:
-            _on_line(root, item.line)
-        inside = replace(inside, text=text, shift=None)
+        root = read_inside(item)
+        inside = replace(inside, text="\n" * item.line + item.value, shift=None)
     else:
         root = item
     root = with_parameters(root, beside)
@@ -139,15 +135,6 @@ def _values(document: Document, path: PathParts, chart: str) -> Iterator[Documen
     kind = kind or kind_of(root)
     if kind in _OURS:
         yield replace(inside, root=root, kind=kind)
-
-
-def _on_line(item: Item, line: int) -> None:
-    """Puts a value and all in it on one line: that of the quoted text in which it stands."""
-    item.line = line
-    item.key_line = line if item.key_line else 0
-    item.style = '"' if item.style in _BLOCKS else item.style  # a block in it has no lines of the file either
-    for inner in children(item):
-        _on_line(inner, line)
 
 
 def _pods(item: Item, path: PathParts) -> Iterator[tuple[PathParts, Item]]:

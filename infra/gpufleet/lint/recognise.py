@@ -34,6 +34,10 @@ _KINDS = {
     "PodDisruptionBudget": Kind.SELECTOR,
     "PodMonitor": Kind.SELECTOR,
     "NetworkPolicy": Kind.SELECTOR,
+    "ResourceQuota": Kind.QUOTA,
+    **dict.fromkeys(("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ComputeDomain"), Kind.CLAIM),
+    **dict.fromkeys(("ResourceFlavor", "ClusterQueue", "LocalQueue", "Cohort", "Queue"), Kind.QUEUE),
+    "NVIDIADriver": Kind.DRIVER,
 }
 #: Names under which --as forces a kind.
 FORCED = {
@@ -49,6 +53,11 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "PodDisruptionBudget": ("policy",),
     "PodMonitor": ("monitoring.coreos.com",),
     "NetworkPolicy": ("networking.k8s.io", "extensions"),
+    **dict.fromkeys(("ResourceClaim", "ResourceClaimTemplate", "DeviceClass"), ("resource.k8s.io",)),
+    "ComputeDomain": ("resource.nvidia.com",),
+    **dict.fromkeys(("ResourceFlavor", "ClusterQueue", "LocalQueue", "Cohort"), ("kueue.x-k8s.io",)),
+    "Queue": ("scheduling.volcano.sh",),
+    "NVIDIADriver": ("nvidia.com",),
 }
 _SHARING_WORDS = re.compile(r"(?i)\b(time_?-?slicing|replicas|renameByDefault|migStrategy)\b")
 
@@ -61,6 +70,8 @@ def kind_of(root: Item) -> Kind:
         if group and group not in _GROUPS.get(kind, ()):
             return Kind.OTHER
         return _KINDS.get(kind) or (Kind.WORKLOAD if kind in POD_PATHS else Kind.OTHER)
+    if "mig-configs" in keys:
+        return Kind.LAYOUTS
     if looks_like_config(root):
         return Kind.CONFIG
     operator, chart = table("operator_values"), table("chart_values")

@@ -9,12 +9,14 @@ from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.device_plugin import NodeLayout
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import finding
+from gpufleet.lint.claims import check_claims
 from gpufleet.lint.config import Checked, check_config
 from gpufleet.lint.cuda import check_cuda, check_driver
 from gpufleet.lint.daemon_set import check_daemon_set, check_registrars
 from gpufleet.lint.document import Document, Kind, parse
 from gpufleet.lint.embedded import embedded
 from gpufleet.lint.gather import Gathered, gather
+from gpufleet.lint.mig_files import check_mig_files
 from gpufleet.lint.offers import offers
 from gpufleet.lint.recognise import recognise
 from gpufleet.lint.selection import check_selection
@@ -30,7 +32,8 @@ class Options:
     """What the user says about the nodes (layout, the plugin's environment, driver, taints), and a forced kind.
 
     `driver` is an exact version, or what is known of a pool's driver. `env` counts before what the texts say of the
-    plugin's environment, `pool_env` only where they say nothing of it.
+    plugin's environment, `pool_env` only where they say nothing of it. `has_dra` says whether the nodes offer
+    devices to claims; None where nobody knows.
     """
 
     node: NodeLayout | None = None
@@ -39,6 +42,7 @@ class Options:
     kind: Kind | None = None
     taints: tuple[Taint, ...] = ()
     pool_env: Mapping[str, str] = field(default_factory=dict)
+    has_dra: bool | None = None
 
     @property
     def known_driver(self) -> KnownDriver | None:
@@ -105,6 +109,8 @@ def check_documents(run: Gathered, checked: list[Checked], options: Options) -> 
     found += check_reservations(workloads, given)
     found += check_selection(run)
     found += check_registrars(run)
+    found += check_mig_files(run, options.node)
+    found += check_claims(run, options.has_dra)
     known = {id(config.document) for config in run.configs}
     for document in run.documents:
         if document.kind is Kind.UNKNOWN and id(document) not in known:

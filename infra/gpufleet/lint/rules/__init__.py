@@ -10,4 +10,9 @@ SUBJECTS = (
     "requests",
     "workloads",
     "cuda",
+    "layouts",
+    "claims",
+    "queues",
+    "drivers",
+    "kustomize",
 )

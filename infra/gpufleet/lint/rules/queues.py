@@ -1,0 +1,1 @@
+"""Rules about claims of devices (DRA)."""
