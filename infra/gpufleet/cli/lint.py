@@ -165,8 +165,7 @@ def _nodes(args: argparse.Namespace) -> list[tuple[str, Any]]:
     if args.stack or args.stack_file:
         more = _taints(args.taint)
         return [
-            # No stack installs a driver for claims (DRA).
-            (p.name, Options(p.node, env, args.driver or p.driver, kind, (*p.taints, *more), p.env, has_dra=False))
+            (p.name, Options(p.node, env, args.driver or p.driver, kind, (*p.taints, *more), p.env, stack=True))
             for p in _pools(args)
         ]
     if args.pool:

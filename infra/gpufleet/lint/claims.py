@@ -66,8 +66,8 @@ class Claim:
         return any(r.device_class in table("claims")["classes"] for r in self.requests)
 
 
-def check_claims(run: Gathered, has_dra: bool | None) -> Iterator[Finding]:
-    """Everything about claims. `has_dra` False: no node of the stack offers devices to claims."""
+def check_claims(run: Gathered, stack: bool) -> Iterator[Finding]:
+    """Everything about claims. No `stack` installs a driver for them."""
     documents = run.of(Kind.CLAIM)
     claims = [_claim(d) for d in documents if d.api_kind in (_CLAIM, _TEMPLATE)]
     classes = [d.name for d in documents if d.api_kind == _CLASS]
@@ -81,7 +81,7 @@ def check_claims(run: Gathered, has_dra: bool | None) -> Iterator[Finding]:
         yield from _classes(claim, classes)
         yield from _calls(claim)
         yield from check_parameters(claim.document, claim.path, claim.devices, _device_classes(claim))
-        if has_dra is False and not _has_driver(run):
+        if stack and not _has_driver(run):
             yield from _without_driver(claim)
     for document in run.of(Kind.WORKLOAD, Kind.DAEMON_SET):
         yield from _pod(document, claims, documents)

@@ -32,8 +32,8 @@ class Options:
     """What the user says about the nodes (layout, the plugin's environment, driver, taints), and a forced kind.
 
     `driver` is an exact version, or what is known of a pool's driver. `env` counts before what the texts say of the
-    plugin's environment, `pool_env` only where they say nothing of it. `has_dra` says whether the nodes offer
-    devices to claims; None where nobody knows.
+    plugin's environment, `pool_env` only where they say nothing of it. `stack` says that a stack makes the nodes,
+    so that they offer nothing but what it installs.
     """
 
     node: NodeLayout | None = None
@@ -42,7 +42,7 @@ class Options:
     kind: Kind | None = None
     taints: tuple[Taint, ...] = ()
     pool_env: Mapping[str, str] = field(default_factory=dict)
-    has_dra: bool | None = None
+    stack: bool = False
 
     @property
     def known_driver(self) -> KnownDriver | None:
@@ -110,7 +110,7 @@ def check_documents(run: Gathered, checked: list[Checked], options: Options) -> 
     found += check_selection(run)
     found += check_registrars(run)
     found += check_mig_files(run, options.node)
-    found += check_claims(run, options.has_dra)
+    found += check_claims(run, options.stack)
     known = {id(config.document) for config in run.configs}
     for document in run.documents:
         if document.kind is Kind.UNKNOWN and id(document) not in known:

@@ -94,7 +94,7 @@ def test_a_claim_that_no_container_uses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "request", "code"),
+    ("version", "asked", "code"),
     [
         ("v1", "deviceClassName: gpu.nvidia.com", "GF658"),
         ("v1beta2", "deviceClassName: gpu.nvidia.com", "GF658"),
@@ -104,9 +104,9 @@ def test_a_claim_that_no_container_uses() -> None:
         ("v1alpha2", "resourceClassName: gpu.nvidia.com", "GF657"),
     ],
 )
-def test_forms_of_the_versions(version: str, request: str, code: str | None) -> None:
+def test_forms_of_the_versions(version: str, asked: str, code: str | None) -> None:
     text = TEMPLATE.replace("k8s.io/v1", f"k8s.io/{version}")
-    text = text.replace("exactly: {deviceClassName: gpu.nvidia.com}", request)
+    text = text.replace("exactly: {deviceClassName: gpu.nvidia.com}", asked)
     assert codes(text) == ([code] if code else [])
 
 
@@ -182,11 +182,11 @@ def test_a_template_shares_nothing_between_pods() -> None:
 
 
 def test_a_stack_without_dra_rp_24() -> None:
-    assert one("GF661", TEMPLATE, has_dra=False).value == "gpu.nvidia.com"
+    assert one("GF661", TEMPLATE, stack=True).value == "gpu.nvidia.com"
     assert codes(TEMPLATE) == []
-    assert codes(TEMPLATE.replace("gpu.nvidia.com", "dra.net"), has_dra=False) == []
+    assert codes(TEMPLATE.replace("gpu.nvidia.com", "dra.net"), stack=True) == []
     driver = POD.replace("example/app:1", "nvcr.io/nvidia/dra-driver-nvidia-gpu:v0.5.0")
-    assert codes(TEMPLATE, driver, has_dra=False) == []
+    assert codes(TEMPLATE, driver, stack=True) == []
 
 
 def test_pods_inside_other_objects() -> None:

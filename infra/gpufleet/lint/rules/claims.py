@@ -37,8 +37,7 @@ _CONFIG = """
 """
 
 GF657 = rule(
-    "GF657",
-    Severity.ERROR,
+    "GF657", Severity.ERROR,
     title="No supported Kubernetes serves the version {value} of {kind}.",
     reason="The API server refuses the object; the alpha versions had another form.",
     remedy="Write it for resource.k8s.io/v1 (Kubernetes 1.34 and later).",
@@ -48,8 +47,7 @@ GF657 = rule(
 )
 
 GF658 = rule(
-    "GF658",
-    Severity.ERROR,
+    "GF658", Severity.ERROR,
     title="This is not the form of a request in {value}.",
     reason="In v1 and v1beta2 what a request asks for stands below `exactly`, in v1beta1 beside its name. The API "
     "server refuses the other form.",
@@ -60,8 +58,7 @@ GF658 = rule(
 )
 
 GF659 = rule(
-    "GF659",
-    Severity.WARNING,
+    "GF659", Severity.WARNING,
     title="No known driver makes the device class {value}.",
     reason="A claim for a class that does not exist is never allocated, and its pod stays Pending.",
     remedy="Correct the name, or lint the DeviceClass together with this.",
@@ -71,8 +68,7 @@ GF659 = rule(
 )
 
 GF660 = rule(
-    "GF660",
-    Severity.ERROR,
+    "GF660", Severity.ERROR,
     title="The claim has no request {value}.",
     reason="Constraints and parameters name requests of the same claim. The API server refuses any other name.",
     remedy="Use the name of a request.",
@@ -82,8 +78,7 @@ GF660 = rule(
 )
 
 GF661 = rule(
-    "GF661",
-    Severity.ERROR,
+    "GF661", Severity.ERROR,
     title="No node of this stack has devices of the class {value}.",
     reason="The stack offers its GPUs by a device plugin, not to claims. The claim is never allocated, and its pod "
     "stays Pending.",
@@ -104,8 +99,7 @@ GF661 = rule(
 )
 
 GF662 = rule(
-    "GF662",
-    Severity.ERROR,
+    "GF662", Severity.ERROR,
     title="The pod has no claim {value}.",
     reason="A container names claims of its pod's resourceClaims. The API server refuses any other name.",
     remedy="Use the name under resourceClaims.",
@@ -115,8 +109,7 @@ GF662 = rule(
 )
 
 GF663 = rule(
-    "GF663",
-    Severity.ERROR,
+    "GF663", Severity.ERROR,
     title="The claim of this pod has no request {value}.",
     reason="The container gets the devices of the request that it names, so this one gets none.",
     remedy="Use the name of a request, or leave `request` out to get all devices of the claim.",
@@ -126,8 +119,7 @@ GF663 = rule(
 )
 
 GF664 = rule(
-    "GF664",
-    Severity.WARNING,
+    "GF664", Severity.WARNING,
     title="No container uses the claim {value}.",
     reason="The pod holds the GPU, and none of its containers gets it.",
     remedy="Name the claim under resources.claims of a container.",
@@ -137,8 +129,7 @@ GF664 = rule(
 )
 
 GF665 = rule(
-    "GF665",
-    Severity.ERROR,
+    "GF665", Severity.ERROR,
     title="There is no {kind} {value} for this pod among what was given.",
     reason="The pod stays Pending until an object of this name is in its namespace.",
     remedy="Correct the name or the namespace.",
@@ -148,8 +139,7 @@ GF665 = rule(
 )
 
 GF666 = rule(
-    "GF666",
-    Severity.WARNING,
+    "GF666", Severity.WARNING,
     title="Each of the {number} pods gets a GPU of its own; nothing is shared between them.",
     reason="A template makes one claim, and so one GPU, for each pod. Sharing in it is among the containers of a pod.",
     remedy="Let the pods name one ResourceClaim, or use the driver's consumable shares.",
@@ -171,8 +161,7 @@ GF666 = rule(
 )
 
 GF667 = rule(
-    "GF667",
-    Severity.ERROR,
+    "GF667", Severity.ERROR,
     title="NVIDIA's driver refuses these parameters: {fault}.",
     reason="The driver reads them strictly, and only when the pod is on its node. Then the pod stays in "
     "ContainerCreating.",
@@ -183,8 +172,7 @@ GF667 = rule(
 )
 
 GF668 = rule(
-    "GF668",
-    Severity.NOTE,
+    "GF668", Severity.NOTE,
     title="The strategy {value} needs the driver's feature gate {gate}.",
     reason="The gate is off by default. Without it the driver refuses the claim, and the pod stays in "
     "ContainerCreating.",

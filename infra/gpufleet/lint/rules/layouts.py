@@ -4,8 +4,7 @@ from gpufleet.findings.finding import Severity
 from gpufleet.findings.registry import rule
 
 GF650 = rule(
-    "GF650",
-    Severity.ERROR,
+    "GF650", Severity.ERROR,
     title="There is no key {key} in the ConfigMap {name}.",
     reason="The operator gives the MIG manager this one key as its file. Without it the manager cannot read its file, "
     "and exits.",
@@ -29,8 +28,7 @@ GF650 = rule(
 )
 
 GF651 = rule(
-    "GF651",
-    Severity.ERROR,
+    "GF651", Severity.ERROR,
     title="No layout is called {value}.",
     reason="The label nvidia.com/mig.config names a layout of the MIG manager's file. With another value the state "
     "becomes failed, and the GPUs stay as they are.",
@@ -56,8 +54,7 @@ GF651 = rule(
 )
 
 GF652 = rule(
-    "GF652",
-    Severity.ERROR,
+    "GF652", Severity.ERROR,
     title="The default of the MIG manager cannot be {value}.",
     reason="The ClusterPolicy takes all-disabled or nothing here, so the API server refuses it.",
     remedy="Leave the default out, and choose the layout with the node label nvidia.com/mig.config.",
@@ -70,8 +67,7 @@ GF652 = rule(
 )
 
 GF653 = rule(
-    "GF653",
-    Severity.ERROR,
+    "GF653", Severity.ERROR,
     title="mig-parted refuses this file: {fault}.",
     reason="It reads the file strictly. With one mistake it applies none of the layouts.",
     remedy="Correct it.",
@@ -86,8 +82,7 @@ GF653 = rule(
 )
 
 GF654 = rule(
-    "GF654",
-    Severity.WARNING,
+    "GF654", Severity.WARNING,
     title="No node label can name the layout {value}.",
     reason="Values of labels have up to 63 letters, digits, dots, dashes and underscores, so nobody can select this "
     "layout. NVIDIA writes 1g.10gb.me where the profile is 1g.10gb+me.",
@@ -106,8 +101,7 @@ GF654 = rule(
 )
 
 GF655 = rule(
-    "GF655",
-    Severity.NOTE,
+    "GF655", Severity.NOTE,
     title="{gpu} does not take the layouts {value}.",
     reason="They fit on other GPUs, and other layouts here fit on this one.",
     remedy="Nothing, as long as no label selects them on such a node.",
@@ -123,8 +117,7 @@ GF655 = rule(
 )
 
 GF656 = rule(
-    "GF656",
-    Severity.WARNING,
+    "GF656", Severity.WARNING,
     title="The node has no GPU {value}; it has {gpus}, counted from 0.",
     reason="mig-parted passes over numbers that no GPU has, so this entry does less than it says.",
     remedy="Use the numbers that nvidia-smi shows, or `devices: all`.",
