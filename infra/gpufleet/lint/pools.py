@@ -7,6 +7,7 @@ from dataclasses import replace
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.lint.document import Kind
 from gpufleet.lint.run import Report, in_order
+from gpufleet.lint.whole_cluster import CODES, on_all
 
 #: Codes that say that a pod cannot run on a pool. If another pool takes the pod, nothing is wrong.
 _KEEP_OFF = frozenset({"GF603", "GF620"})
@@ -22,10 +23,12 @@ def merge(reports: list[tuple[str, Report]]) -> list[Finding]:
     spots: dict[Spot, set[str]] = {}
     for name, report in reports:
         for one in report.found:
+            if one.code in CODES:
+                continue
             pools.setdefault(one, []).append(name)
             spots.setdefault(_spot(one), set()).add(name)
     everywhere = {name for name, _ in reports}
-    found = []
+    found = on_all([report.found for _, report in reports])
     for one, names in pools.items():
         merged = one
         if len(names) < len(everywhere):
