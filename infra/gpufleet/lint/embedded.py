@@ -10,9 +10,11 @@ from gpufleet.findings.finding import Finding
 from gpufleet.findings.path import PathParts
 from gpufleet.findings.registry import finding
 from gpufleet.lint.document import BLOCKS, MOST_LEVELS, Document, Kind, entries, get, read_inside, text_at
+from gpufleet.lint.dynamo import dynamo_pods
 from gpufleet.lint.lone import lone_containers
 from gpufleet.lint.parameters import parameters, with_parameters
 from gpufleet.lint.recognise import kind_of
+from gpufleet.lint.unknown import unknown
 
 _ARGO = tuple(
     ((*where, "helm", key), (*where, "chart"))
@@ -43,8 +45,6 @@ _IN_FILES: tuple[tuple[PathParts, PathParts], ...] = (
     (("releases", "*", "values", "*"), ("releases", "*", "chart")),
 )
 _CHARTS = {"gpu-operator": Kind.OPERATOR_VALUES, "nvidia-device-plugin": Kind.CHART_VALUES}
-#: Kinds whose `limits` limit nodes, not containers.
-_LIMITED = ("NodePool", "Provisioner")
 #: Values that single parameters next to them override.
 _WITH_PARAMETERS = ("values", "valuesObject", "valuesContent")
 _OURS = frozenset(_CHARTS.values())
@@ -68,10 +68,9 @@ def embedded(document: Document) -> Embedded:
     inside = _all_values(document, _VALUES.get(document.api_kind, ()))
     documents, found = list(inside.documents), list(inside.found)
     documents += [_as_pod(document, path, item) for path, item in _pods(document.root, ())]
-    documents += lone_containers(document)
-    if not documents and document.api_kind not in _LIMITED and _asks_for_gpus(document.root, 0):
-        note = finding("GF505", "kind", kind=document.api_kind)
-        found.append(replace(note, file=document.file, line=document.root.line))
+    documents += [*dynamo_pods(document), *lone_containers(document)]
+    if not documents:
+        found += unknown(document)
     return Embedded(tuple(documents), tuple(found))
 
 
@@ -156,17 +155,3 @@ def _as_pod(document: Document, path: PathParts, item: Item) -> Document:
     head = {"apiVersion": Item("v1", item.line), "kind": Item("Pod", item.line)}
     root = replace(item, value={**item.value, **head})
     return replace(document, root=root, kind=Kind.WORKLOAD, prefix=(*document.prefix, *path))
-
-
-def _asks_for_gpus(item: Item, level: int) -> bool:
-    if level > MOST_LEVELS:
-        return False
-    if isinstance(item.value, list):
-        return any(_asks_for_gpus(entry, level + 1) for entry in item.value)
-    if not isinstance(item.value, dict):
-        return False
-    for key, value in item.value.items():
-        inside = value.value if key in ("limits", "requests") and isinstance(value.value, dict) else {}
-        if any(name.startswith("nvidia.com/") for name in inside) or _asks_for_gpus(value, level + 1):
-            return True
-    return False
