@@ -195,7 +195,7 @@ def test_services_of_dynamo() -> None:
     assert codes(DYNAMO) == []
     found = one("GF601", DYNAMO, GPU4)
     assert (found.path, found.line) == ("spec.services.decode.resources.limits.gpu", 12)
-    typed = DYNAMO.replace('gpu: "2"', 'gpu: "1"\n              gpuType: nvidia.com/gpus')
+    typed = DYNAMO.replace('gpu: "2"', 'gpu: "1"\n          gpuType: nvidia.com/gpus')
     assert one("GF602", typed).path == "spec.services.decode.resources.limits.gpu"
     later = DYNAMO.replace("v1alpha1", "v1beta1")  # there the services hold pod templates
     assert "GF601" not in codes(later, GPU4)
