@@ -242,7 +242,7 @@ def _fix(files: list[tuple[str, str]], nodes: list[tuple[str, Any]], *, show: bo
     ]
     done: list[tuple[str, str]] = []
     for i, (name, text) in enumerate(files):
-        result = fix_file(text, [(config, on) for config, on in configs if config.document.file == name])
+        result = fix_file(text, [(config, on) for config, on in configs if config.file == name])
         if name == STDIN and not show:
             pass
         elif name == STDIN:
@@ -287,7 +287,7 @@ def _advertised(reports: list[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
             answer = one.prediction
             yield {
                 **({"pool": pool} if pool else {}),
-                "file": one.config.document.file,
+                "file": one.config.file,
                 "line": one.config.line(1),
                 "where": one.config.where,
                 "outcome": answer.outcome,

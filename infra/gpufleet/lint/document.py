@@ -56,6 +56,8 @@ class Document:
     """What makes an offset of `root` one of the file; None where the text stands in a value of another document."""
     places: tuple[tuple[PathParts, PathParts], ...] = ()
     """Places of `root` that stand elsewhere in the text: (here, there)."""
+    from_files: tuple[tuple[PathParts, str], ...] = ()
+    """Places of `root` whose values stand in another file: a patch."""
 
     @property
     def name(self) -> str:
@@ -72,6 +74,14 @@ class Document:
         """`kind` of a Kubernetes object."""
         return text_at(self.root, "kind")
 
+    def file_of(self, path: Sequence[str | int]) -> str:
+        """The file in which a value stands."""
+        whole = tuple(path)
+        for place, file in reversed(self.from_files):
+            if whole[: len(place)] == place:
+                return file
+        return self.file
+
     def found(
         self,
         code: str,
@@ -85,12 +95,13 @@ class Document:
         """A finding at a place in this document; without an item, at the nearest value that exists."""
         place = item if item is not None else nearest(self.root, path)
         at = line or place.key_line or place.line or None
+        file = self.file_of(path)
         for here, there in self.places:
             if tuple(path[: len(here)]) == here:
                 path = (*there, *path[len(here) :])
                 break
         made = finding(code, join_path((*self.prefix, *path)), **details)
-        return replace(made, file=self.file, line=at, closest=closest or made.closest)
+        return replace(made, file=file, line=at, closest=closest or made.closest)
 
 
 def get(item: Item | None, *path: str | int) -> Item | None:

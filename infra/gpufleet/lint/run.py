@@ -17,6 +17,7 @@ from gpufleet.lint.document import Document, Kind, parse
 from gpufleet.lint.drivers import check_drivers
 from gpufleet.lint.embedded import embedded
 from gpufleet.lint.gather import Gathered, gather
+from gpufleet.lint.kustomize import follow
 from gpufleet.lint.mig_files import check_mig_files
 from gpufleet.lint.offered import names
 from gpufleet.lint.offers import Offers, offers
@@ -73,14 +74,19 @@ def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Re
     options = options or Options()
     found: list[Finding] = []
     documents: list[Document] = []
-    for name, text in files:
+    texts = dict(files)
+    given: list[Document] = []
+    for name, text in texts.items():
         mine, unread = parse(name, text)
         found += unread
-        for document in _as_files(list(recognise(mine, options.kind)), text):
-            inside = embedded(document)
-            known = document.kind is not Kind.UNKNOWN or not inside.documents
-            documents += [document, *inside.documents] if known else inside.documents
-            found += inside.found
+        given += _as_files(list(recognise(mine, options.kind)), text)
+    given, told = follow(given, texts)
+    found += told
+    for document in given:
+        inside = embedded(document)
+        known = document.kind is not Kind.UNKNOWN or not inside.documents
+        documents += [document, *inside.documents] if known else inside.documents
+        found += inside.found
     run = gather(documents, options.env, options.pool_env)
     checked = [check_config(config, options.node) for config in run.configs]
     found += [d for one in checked for d in one.found]
