@@ -1,8 +1,9 @@
 """Shows what your YAML will really do with GPUs, and what is wrong with it. Needs no cluster and no stack file.
 
-It reads plugin configurations, ConfigMaps, values of the GPU Operator's chart and of the plugin's chart,
-ClusterPolicies, DaemonSets and workloads, from files, folders or `kubectl get -o yaml`. Everything given in one
-call is checked together: names must agree, and workloads must ask for what the nodes offer.
+It reads plugin configurations, MIG layouts, ConfigMaps, values of the GPU Operator's chart and of the plugin's chart,
+ClusterPolicies, DaemonSets, workloads, claims, quotas, queues and Kustomizations, from files, folders or
+`kubectl get -o yaml`. Everything given in one call is checked together: names must agree, and workloads must ask for
+what the nodes offer.
 
 examples:
     gpufleet lint manifests/ --gpus 4xA100-80GB

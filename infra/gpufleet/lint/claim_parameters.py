@@ -12,9 +12,10 @@ from gpufleet.lint.tables import table
 
 
 def check_parameters(
-    document: Document, path: PathParts, devices: Item | None, classes: Mapping[str, str]
+    document: Document, path: PathParts, devices: Item | None, classes: Mapping[str, str], gates: frozenset[str]
 ) -> Iterator[Finding]:
-    """The opaque parameters of a claim. `classes`: request -> its class, empty where there are several."""
+    """The opaque parameters of a claim. `classes`: request -> its class, empty where there are several. `gates` are
+    those that are known to be on."""
     for i, row in enumerate(entries(devices, "config")):
         driver = text_at(row, "opaque", "driver")
         item = get(row, "opaque", "parameters")
@@ -28,7 +29,7 @@ def check_parameters(
         yield from _devices(document, where, item, row, classes)
         strategy = text_at(item, "sharing", "strategy")
         gate = table("claims")["gates"].get(strategy)
-        if gate:
+        if gate and gate not in gates:
             place, value = (*where, "sharing", "strategy"), get(item, "sharing", "strategy")
             yield document.found("GF668", place, value, value=strategy, gate=gate)
 

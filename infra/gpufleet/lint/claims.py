@@ -71,6 +71,7 @@ def check_claims(run: Gathered, stack: bool) -> Iterator[Finding]:
     documents = run.of(Kind.CLAIM)
     claims = [_claim(d) for d in documents if d.api_kind in (_CLAIM, _TEMPLATE)]
     classes = [d.name for d in documents if d.api_kind == _CLASS]
+    gates = _gates(run) if claims else frozenset()
     for document in documents:
         yield from _version(document)
     for claim in claims:
@@ -80,11 +81,18 @@ def check_claims(run: Gathered, stack: bool) -> Iterator[Finding]:
             continue
         yield from _classes(claim, classes)
         yield from _calls(claim)
-        yield from check_parameters(claim.document, claim.path, claim.devices, _device_classes(claim))
+        yield from check_parameters(claim.document, claim.path, claim.devices, _device_classes(claim), gates)
         if stack and not _has_driver(run):
             yield from _without_driver(claim)
     for document in run.of(Kind.WORKLOAD, Kind.DAEMON_SET):
         yield from _pod(document, claims, documents)
+
+
+def _gates(run: Gathered) -> frozenset[str]:
+    """Feature gates that the values of the driver's chart, or of the operator's, switch on."""
+    places = (("featureGates",), ("draDriver", "featureGates"), ("spec", "draDriver", "featureGates"))
+    given = (pairs(document.root, *place) for document in run.documents for place in places)
+    return frozenset(gate for gates in given for gate, item in gates.items() if item.value is True)
 
 
 def _spec_path(document: Document) -> PathParts:

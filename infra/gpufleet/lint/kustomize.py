@@ -9,6 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from gpufleet.device_plugin.yaml11 import Item, YamlError
 from gpufleet.findings.finding import Finding
@@ -75,6 +76,7 @@ def is_kustomization(document: Document) -> bool:
     return not document.api_kind and posixpath.basename(_plain(document.file)) in _FILES
 
 
+@lru_cache(maxsize=4096)
 def _plain(name: str) -> str:
     return posixpath.normpath(name.replace("\\", "/"))
 
@@ -224,7 +226,7 @@ def _apply(patch: _Patch, run: _Set) -> None:
     found: list[int] = []
     if why is None:
         folder = posixpath.dirname(_plain(patch.owner.file))
-        files = _reached(patch.owner, run)
+        files = _scope(patch.owner, run)
         targets = [
             i
             for i, d in enumerate(run.documents)
@@ -310,6 +312,14 @@ def _reached(owner: Document, run: _Set) -> set[str]:
                 if not found_here:
                     found.add(place)
     return found
+
+
+def _scope(owner: Document, run: _Set) -> set[str]:
+    """The files whose objects a Kustomization changes. A component changes those of whoever takes it in."""
+    if owner.api_kind != "Component":
+        return _reached(owner, run)
+    every = (_reached(one, run) for one in run.documents if is_kustomization(one))
+    return {file for files in every if _plain(owner.file) in files for file in files}
 
 
 def _builds_on(owner: Document, folder: str, run: _Set) -> bool:

@@ -157,6 +157,9 @@ def test_parameters_that_the_driver_takes() -> None:
 def test_gates() -> None:
     shared = "GpuConfig, sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 10Gi}}"
     assert "MPSSupport" in one("GF668", config(shared)).message
+    operator = "draDriver: {featureGates: {MPSSupport: true}}\nmigManager: {}\ntoolkit: {}\n"
+    assert "GF668" not in codes(config(shared), operator)
+    assert "GF668" in codes(config(shared), operator.replace("true", "false"))
 
 
 def test_a_template_shares_nothing_between_pods() -> None:

@@ -179,6 +179,14 @@ def test_overlays() -> None:
     assert "GF604" not in codes(**files, a__kustomization=overlay, b__kustomization=on_top)
 
 
+def test_components() -> None:
+    component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
+    component += "patches:\n- target: {kind: Deployment}\n  patch: |\n" + textwrap.indent(OPERATIONS, "    ")
+    top = HEAD + "resources: [deploy.yaml]\ncomponents: [half]\n"
+    assert one("GF604", kustomization=top, deploy=DEPLOYMENT, half__kustomization=component).value == "0.5"
+    assert codes(deploy=DEPLOYMENT, half__kustomization=component) == [*codes(deploy=DEPLOYMENT), "GF680"]
+
+
 def test_a_patch_of_a_configuration() -> None:
     config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: slices}\ndata:\n  any: |\n" + textwrap.indent(
         GPU4, "    "
