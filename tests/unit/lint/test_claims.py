@@ -148,6 +148,8 @@ def test_parameters_that_the_driver_refuses(parameters: str, says: str) -> None:
 def test_parameters_that_the_driver_takes() -> None:
     assert codes(config("GpuConfig")) == []
     assert codes(config("MigDeviceConfig", "mig.nvidia.com")) == []
+    both = "MigDeviceConfig, sharing: {strategy: TimeSlicing, mpsConfig: {}}"
+    assert codes(config(both, "mig.nvidia.com")) == ["GF668"]  # the driver looks at one of the two
     assert codes(config("VfioDeviceConfig, iommu: {backendPolicy: LegacyOnly}", "vfio.gpu.nvidia.com")) == []
     assert codes(config("Anything").replace("driver: gpu.nvidia.com", "driver: gpu.example.com")) == []
     old = config("GpuConfig").replace("resource.nvidia.com/v1beta1", "gpu.nvidia.com/v1alpha1")

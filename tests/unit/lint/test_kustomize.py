@@ -54,6 +54,34 @@ def test_literals_are_a_config_map_rp_29() -> None:
     assert codes(kustomization=HEAD + "configMapGenerator: [{name: a, literals: ['a=\"b\"', 'c']}]\n") == []
 
 
+def test_quotes_around_a_literal() -> None:
+    text = HEAD + "configMapGenerator:\n- name: a\n  literals:\n"
+    assert codes(kustomization=text + "  - 'any=\"version: v2\"'\n") == ["GF510"]
+    assert codes(kustomization=text + "  - 'any=\"version: v1\"'\n") == []
+
+
+def test_a_patch_is_no_object_of_its_own() -> None:
+    """Alone it would be a second DaemonSet of the plugin."""
+    daemon_set = d("""
+        apiVersion: apps/v1
+        kind: DaemonSet
+        metadata: {name: plugin, namespace: gpu}
+        spec:
+          selector: {matchLabels: {app: plugin}}
+          template:
+            metadata: {labels: {app: plugin}}
+            spec:
+              priorityClassName: system-node-critical
+              nodeSelector: {gpu: "true"}
+              containers:
+              - {name: plugin, image: "nvcr.io/nvidia/k8s-device-plugin:v0.20.0"}
+    """)
+    alone = codes(ds=daemon_set)
+    text = HEAD + "resources: [ds.yaml]\npatches: [{path: patch.yaml}]\n"
+    assert codes(kustomization=text, ds=daemon_set, patch=daemon_set) == alone
+    assert codes(ds=daemon_set, patch=daemon_set) != alone
+
+
 def test_a_file_needs_no_kind() -> None:
     text = literals(GPU4.replace("replicas", "replica")).removeprefix(HEAD)
     assert "GF513" in codes(kustomization=text)
@@ -112,6 +140,10 @@ def test_a_merged_patch_rp_29() -> None:
     found = one("GF604", kustomization=text, deploy=DEPLOYMENT, patch=patch)
     assert (found.file, found.value) == ("patch.yaml", "0.5")
     assert codes(kustomization=text, deploy=DEPLOYMENT, patch=DEPLOYMENT) == codes(deploy=DEPLOYMENT)
+    # A patch adds to the list of containers; what it does not name stays.
+    other = patch.replace("name: c\n", "name: other\n").replace("0.5", "1")
+    unread = DEPLOYMENT.replace("gpu: 1", "gpu: 0.5")
+    assert one("GF604", kustomization=text, deploy=unread, patch=other).file == "deploy.yaml"
     # What a patch puts right is right.
     wrong = DEPLOYMENT.replace("gpu: 1", "gpu: 0.5")
     assert "GF604" not in codes(kustomization=text, deploy=wrong, patch=DEPLOYMENT)

@@ -72,6 +72,7 @@ def test_numbers_of_gpus() -> None:
     text = HALF.replace("all", "[0, 7]")
     assert one("GF656", text, gpus="4xA100-SXM4-80GB").value == "7"
     assert codes(text, gpus="8xA100-SXM4-80GB") == []
+    assert codes(text, gpus="7xA100-SXM4-80GB") == ["GF656"]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,7 @@ def test_numbers_of_gpus() -> None:
         ("mig-devices: {3g.40gb: 2}", "mig-devices: {3g-40gb: 2}", "form of a profile"),
         ("mig-devices: {3g.40gb: 2}", "mig-devices: {3g.40gb: '2'}", "whole number"),
         ("mig-devices: {3g.40gb: 2}", "mig-devices: {3g.40gb: 0}", "all numbers are 0"),
+        ("mig-devices: {3g.40gb: 2}", "mig-devices: {3g.40gb: -2}", "whole number"),
         ("mig-devices: {3g.40gb: 2}", "mig-devices:", "mig-devices is missing"),
         ("mig-enabled: true", "mig-enabled: false", "mig-enabled is false"),
         ("mig-configs:", "other: 1\nmig-configs:", "no key other"),

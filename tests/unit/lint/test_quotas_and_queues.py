@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from gpufleet.cli.main import main
+from gpufleet.lint.whole_cluster import on_all
 
 from tests.unit.lint.told import GPU4, codes, config_map, d, limits, one, pod, told
 
@@ -159,3 +160,11 @@ def test_a_quota_is_told_once_for_all_pools(tmp_path: Path, capsys: pytest.Captu
     assert main(["lint", str(tmp_path / "q.yaml"), "--stack-file", str(tmp_path / "stack.yaml")]) == 1
     out = capsys.readouterr().out
     assert out.count("GF431") == 1 and "On pool" not in out
+
+
+def test_a_quota_on_what_one_pool_offers() -> None:
+    """It holds where it holds on every pool."""
+    here, there = (tuple(told(quota("requests.nvidia.com/gpu"), *texts)) for texts in (SLICES, SHARED))
+    assert [x.code for x in there if x.code == "GF431"] == ["GF431"]
+    assert on_all([here, there]) == []
+    assert [x.code for x in on_all([there, there])] == ["GF431"]
