@@ -14,7 +14,7 @@ from gpufleet.lint.dynamo import dynamo_pods
 from gpufleet.lint.lone import lone_containers
 from gpufleet.lint.parameters import parameters, with_parameters
 from gpufleet.lint.recognise import kind_of
-from gpufleet.lint.unknown import unknown
+from gpufleet.lint.unknown import OF_NODES, unknown
 
 _ARGO = tuple(
     ((*where, "helm", key), (*where, "chart"))
@@ -63,7 +63,7 @@ def embedded(document: Document) -> Embedded:
     if document.kind is Kind.UNKNOWN:
         inside = _all_values(document, _IN_FILES)
         return replace(inside, documents=(*inside.documents, *_of_subcharts(document)))
-    if document.kind is not Kind.OTHER or document.api_kind == "CustomResourceDefinition":
+    if document.kind is not Kind.OTHER or document.api_kind in ("CustomResourceDefinition", *OF_NODES):
         return Embedded()
     inside = _all_values(document, _VALUES.get(document.api_kind, ()))
     documents, found = list(inside.documents), list(inside.found)

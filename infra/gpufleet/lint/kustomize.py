@@ -27,6 +27,14 @@ _MERGED, _OPERATED, _BOTH = "patchesStrategicMerge", "patchesJson6902", "patches
 _OTHER = ("replacements", "transformers", "generators", "vars")
 
 
+#: Places of patches in objects of Flux and Argo CD.
+_PATCHED: tuple[PathParts, ...] = (
+    ("spec", "patches"),
+    ("spec", "postRenderers", 0, "kustomize", "patches"),
+    ("spec", "source", "kustomize", "patches"),
+)
+
+
 @dataclass(frozen=True)
 class _Patch:
     """A patch of a Kustomization: its place, the text's root, its file, and what it is for."""
@@ -55,9 +63,10 @@ class _Set:
 def follow(documents: list[Document], files: Mapping[str, str]) -> tuple[list[Document], list[Finding]]:
     """The documents after all Kustomizations among them."""
     owners = [d for d in documents if is_kustomization(d)]
+    told = [note for d in documents if d.kind is Kind.OTHER and not is_kustomization(d) for note in _elsewhere(d)]
     if not owners:
-        return documents, []
-    run = _Set(list(documents), {_plain(name): text for name, text in files.items()})
+        return documents, told
+    run = _Set(list(documents), {_plain(name): text for name, text in files.items()}, told)
     depth = {id(owner): len(_reached(owner, run)) for owner in owners}
     for owner in sorted(owners, key=lambda o: depth[id(o)]):  # a base comes before what builds on it
         _generate(owner, run)
@@ -66,6 +75,15 @@ def follow(documents: list[Document], files: Mapping[str, str]) -> tuple[list[Do
         _name_others(owner, run)
     kept = [d for d in run.documents if d.file not in run.used]
     return kept + run.made, run.found
+
+
+def _elsewhere(document: Document) -> Iterator[Finding]:
+    """Patches in objects of other tools (Flux, Argo CD): what they change is in a repository, or in a chart."""
+    for path in _PATCHED:
+        for i, row in enumerate(entries(document.root, *path)):
+            if _about(row):
+                why = f"What it changes is not here; {document.api_kind} takes it from elsewhere."
+                yield _note(document, (*path, i), row, "This patch", why)
 
 
 def is_kustomization(document: Document) -> bool:

@@ -13,16 +13,14 @@ from gpufleet.lint.offered import is_gpu
 from gpufleet.lint.offers import PREFIX
 from gpufleet.lint.tables import table
 
-#: Kinds whose `limits` limit nodes, not containers.
-_LIMITED = ("NodePool", "Provisioner")
+#: Kinds that describe nodes and their GPUs: Karpenter's, and what a driver for claims reports.
+OF_NODES = ("NodePool", "Provisioner", "NodeClaim", "ResourceSlice")
 #: Kinds that ask for no GPU and still decide about them: (API group, kind).
 _DECIDE = {("nvidia.com", "GPUCluster"): "It sets up NVIDIA's driver for claims (DRA) in place of the device plugin."}
 
 
 def unknown(document: Document) -> Iterator[Finding]:
     """A note about an object of an unknown kind that asks for GPUs, or sets them up."""
-    if document.api_kind in (*_LIMITED, "CustomResourceDefinition"):
-        return
     group = text_at(document.root, "apiVersion").rpartition("/")[0]
     because = _DECIDE.get((group, document.api_kind))
     if because is None and not _asks_for_gpus(document.root, 0):

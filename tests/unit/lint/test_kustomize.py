@@ -232,6 +232,11 @@ def test_a_patch_of_a_configuration() -> None:
 def test_other_kinds_called_kustomization() -> None:
     flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a}\nspec: {path: ./x}\n"
     assert codes(kustomization=flux) == []
+    patched = flux.replace(
+        "path: ./x", "path: ./x, patches: [{target: {kind: DaemonSet, name: gpu-feature}, patch: x}]"
+    )
+    assert one("GF680", kustomization=patched).path == "spec.patches[0]"
+    assert codes(kustomization=patched.replace("gpu-feature", "web")) == []
 
 
 def test_fix_reaches_files_of_generators(tmp_path: Path) -> None:

@@ -124,3 +124,9 @@ def test_containers_outside_a_pod() -> None:
 
 def test_limits_of_nodes_ask_for_nothing() -> None:
     assert codes("apiVersion: karpenter.sh/v1\nkind: NodePool\nspec: {limits: {nvidia.com/gpu: '1'}}\n") == []
+    claim = "apiVersion: karpenter.sh/v1\nkind: NodeClaim\nspec: {resources: {requests: {nvidia.com/gpu: '1'}}}\n"
+    assert codes(claim) == []
+    devices = (
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: gpu.nvidia.com}\n"
+    )
+    assert codes(devices) == []
