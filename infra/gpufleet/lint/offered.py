@@ -24,7 +24,7 @@ def is_meant_as_gpu(resource: str) -> bool:
     return is_gpu(resource) or (resource.startswith(PREFIX) and not name_is_possible(resource))
 
 
-def names(checked: Iterable[Checked], offers: Offers, *, stack: bool) -> tuple[str, ...]:
+def offered_names(checked: Iterable[Checked], offers: Offers, *, stack: bool) -> tuple[str, ...]:
     """What the nodes certainly offer, of the names that a configuration decides; nothing where nobody can tell.
 
     Of nodes that nobody described, the configurations tell whether whole GPUs keep their name.

@@ -9,20 +9,15 @@ from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.device_plugin import NodeLayout
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import finding
-from gpufleet.lint.claims import check_claims
 from gpufleet.lint.config import Checked, check_config
 from gpufleet.lint.cuda import check_cuda, check_driver
 from gpufleet.lint.daemon_set import check_daemon_set, check_registrars
 from gpufleet.lint.document import Document, Kind, parse
-from gpufleet.lint.drivers import check_drivers
 from gpufleet.lint.embedded import embedded
 from gpufleet.lint.gather import Gathered, gather
 from gpufleet.lint.kustomize import follow
-from gpufleet.lint.mig_files import check_mig_files
-from gpufleet.lint.offered import names
-from gpufleet.lint.offers import Offers, offers
-from gpufleet.lint.queues import check_queues
-from gpufleet.lint.quota import check_quota
+from gpufleet.lint.objects import check_objects
+from gpufleet.lint.offers import offers
 from gpufleet.lint.recognise import recognise
 from gpufleet.lint.selection import check_selection
 from gpufleet.lint.sharing import check_reservations, check_sharing
@@ -119,25 +114,12 @@ def check_documents(run: Gathered, checked: list[Checked], options: Options) -> 
     found += check_reservations(workloads, given)
     found += check_selection(run)
     found += check_registrars(run)
-    found += check_objects(run, checked, options, given)
+    found += check_objects(run, checked, given, options.node, stack=options.stack)
     known = {id(config.document) for config in run.configs}
     for document in run.documents:
         if document.kind is Kind.UNKNOWN and id(document) not in known:
             found.append(replace(finding("GF502", ""), file=document.file, line=document.root.line))
     return found
-
-
-def check_objects(run: Gathered, checked: list[Checked], options: Options, given: Offers) -> list[Finding]:
-    """All checks of objects that are neither configurations nor workloads."""
-    offered = names(checked, given, stack=options.stack)
-    certain = given.certain or options.stack
-    return [
-        *check_mig_files(run, options.node),
-        *check_claims(run, options.stack),
-        *check_quota(run, offered, certain=certain),
-        *check_queues(run, given, offered, certain=certain, stack=options.stack),
-        *check_drivers(run),
-    ]
 
 
 def in_order(found: list[Finding]) -> list[Finding]:
