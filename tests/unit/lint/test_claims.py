@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.lint.conftest import OnStack
 from tests.unit.lint.told import codes, d, one, told
 
 TEMPLATE = d("""
@@ -186,12 +187,12 @@ def test_a_template_shares_nothing_between_pods() -> None:
     assert "GF666" not in codes(shared, two)
 
 
-def test_a_stack_without_dra_rp_24() -> None:
-    assert one("GF661", TEMPLATE, stack=True).value == "gpu.nvidia.com"
+def test_a_stack_without_dra_rp_24(on_stack: OnStack) -> None:
+    assert [(x["code"], x["value"]) for x in on_stack(TEMPLATE)] == [("GF661", "gpu.nvidia.com")]
     assert codes(TEMPLATE) == []
-    assert codes(TEMPLATE.replace("gpu.nvidia.com", "dra.net"), stack=True) == []
+    assert on_stack(TEMPLATE.replace("gpu.nvidia.com", "dra.net")) == []
     driver = POD.replace("example/app:1", "nvcr.io/nvidia/dra-driver-nvidia-gpu:v0.5.0")
-    assert codes(TEMPLATE, driver, stack=True) == []
+    assert "GF661" not in [x["code"] for x in on_stack(TEMPLATE + "---\n" + driver)]
 
 
 def test_pods_inside_other_objects() -> None:

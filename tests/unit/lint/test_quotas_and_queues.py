@@ -1,11 +1,9 @@
 """What counts GPUs beside nodes: ResourceQuotas, queues of Kueue and Volcano."""
 
-from pathlib import Path
-
 import pytest
-from gpufleet.cli.main import main
 from gpufleet.lint.whole_cluster import on_all
 
+from tests.unit.lint.conftest import OnStack
 from tests.unit.lint.told import GPU4, codes, config_map, d, limits, one, pod, told
 
 RENAMED = GPU4.replace("failRequests", "renameByDefault: true\n    failRequests")
@@ -140,26 +138,17 @@ def test_queues_of_volcano() -> None:
         'spec.deserved["nvidia.com/gpu"]',
     ]
     assert codes(queue, *SLICES) == []
-    assert one("GF673", pod(limits("volcano.sh/vgpu-number")), stack=True).value == "volcano.sh/vgpu-number"
-    assert codes(pod(limits("volcano.sh/vgpu-number"))) == []
 
 
-STACK = """\
-config:
-  gpufleet:cluster: {kind: existing, name: lab, site: lab, distribution: kubeadm, kubeconfig: {path: k.conf}}
-  gpufleet:pools:
-    - {name: t4, hosts: {gpu01: {address: 10.0.0.11}}, gpu: T4, gpusPerNode: 1, os: ubuntu-22.04, driver: host}
-    - {name: l4, hosts: {gpu02: {address: 10.0.0.12}}, gpu: L4, gpusPerNode: 1, os: ubuntu-22.04, driver: host}
-  gpufleet:stack: {kind: plugin}
-"""
+def test_volcanos_parts_of_gpus_rp_26(on_stack: OnStack) -> None:
+    text = pod(limits("volcano.sh/vgpu-number"))
+    assert [x["value"] for x in on_stack(text) if x["code"] == "GF673"] == ["volcano.sh/vgpu-number"]
+    assert codes(text) == []
 
 
-def test_a_quota_is_told_once_for_all_pools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "stack.yaml").write_text(STACK)
-    (tmp_path / "q.yaml").write_text(quota("limits.nvidia.com/gpu"))
-    assert main(["lint", str(tmp_path / "q.yaml"), "--stack-file", str(tmp_path / "stack.yaml")]) == 1
-    out = capsys.readouterr().out
-    assert out.count("GF431") == 1 and "On pool" not in out
+def test_a_quota_is_told_once_for_all_pools(on_stack: OnStack) -> None:
+    found = [x for x in on_stack(quota("limits.nvidia.com/gpu")) if x["code"] == "GF431"]
+    assert len(found) == 1 and "On pool" not in str(found[0]["message"])
 
 
 def test_a_quota_on_what_one_pool_offers() -> None:
