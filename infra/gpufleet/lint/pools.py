@@ -28,7 +28,7 @@ def merge(reports: list[tuple[str, Report]]) -> list[Finding]:
             pools.setdefault(one, []).append(name)
             spots.setdefault(_spot(one), set()).add(name)
     everywhere = {name for name, _ in reports}
-    found = on_all([report.found for _, report in reports])
+    found = on_all([report for _, report in reports])
     for one, names in pools.items():
         merged = one
         if len(names) < len(everywhere):

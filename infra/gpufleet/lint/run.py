@@ -52,11 +52,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Report:
-    """All findings, by file and line, and every configuration with what a node makes of it."""
+    """All findings, by file and line, and every configuration with what a node makes of it. `node` is the node
+    that all was judged on, None where nobody described one."""
 
     found: tuple[Finding, ...]
     checked: tuple[Checked, ...]
     documents: tuple[Document, ...]
+    node: NodeLayout | None = None
 
     @property
     def failed(self) -> bool:
@@ -87,7 +89,7 @@ def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Re
     found += [d for one in checked for d in one.found]
     found += [d for one in checked for d in check_driver(one, options.known_driver)]
     found += check_documents(run, checked, options)
-    return Report(tuple(in_order(found)), tuple(checked), tuple(documents))
+    return Report(tuple(in_order(found)), tuple(checked), tuple(documents), options.node)
 
 
 def _as_files(documents: list[Document], text: str) -> list[Document]:

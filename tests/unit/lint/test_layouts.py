@@ -3,6 +3,9 @@
 import textwrap
 
 import pytest
+from gpufleet.lint import Options, lint
+from gpufleet.lint.node import parse_node
+from gpufleet.lint.whole_cluster import on_all
 
 from tests.unit.lint.told import codes, config_map, d, one, told
 
@@ -136,3 +139,16 @@ def test_layouts_in_values() -> None:
     assert "mig-enable" in text.splitlines()[(found.line or 0) - 1]
     assert "GF650" in codes(text.replace("KEY", "mig.yaml"))
     assert codes("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: 'mig-configs: ['\n") == ["GF501"]
+
+
+def test_a_layout_is_for_the_pools_that_take_it() -> None:
+    def on(*pools: str, text: str = HALF) -> list[str]:
+        reports = [lint([("f.yaml", text)], Options(node=parse_node(gpus))) for gpus in pools]
+        return [x.code for x in on_all(reports)]
+
+    assert on("8xA100-SXM4-80GB", "4xA30") == []  # the first takes it
+    assert on("4xA30", "4xA30") == ["GF311"]
+    assert on("4xA30", "2xT4") == ["GF311"]  # GPUs without MIG do not count
+    many = HALF.replace("3g.40gb: 2", "3g.40gb: 3")
+    assert on("8xA100-SXM4-80GB", "4xA30", text=many) == ["GF312"]  # one has too few, the other none
+    assert on("8xA100-SXM4-80GB", "2xA100-SXM4-80GB", text=HALF.replace("all", "[7]")) == []

@@ -1,6 +1,7 @@
 """What counts GPUs beside nodes: ResourceQuotas, queues of Kueue and Volcano."""
 
 import pytest
+from gpufleet.lint import Options, lint
 from gpufleet.lint.whole_cluster import on_all
 
 from tests.unit.lint.conftest import OnStack
@@ -153,7 +154,10 @@ def test_a_quota_is_told_once_for_all_pools(on_stack: OnStack) -> None:
 
 def test_a_quota_on_what_one_pool_offers() -> None:
     """It holds where it holds on every pool."""
-    here, there = (tuple(told(quota("requests.nvidia.com/gpu"), *texts)) for texts in (SLICES, SHARED))
-    assert [x.code for x in there if x.code == "GF431"] == ["GF431"]
+    here, there = (
+        lint([("f.yaml", "---\n".join((quota("requests.nvidia.com/gpu"), *texts)))], Options())
+        for texts in (SLICES, SHARED)
+    )
+    assert [x.code for x in there.found if x.code == "GF431"] == ["GF431"]
     assert on_all([here, there]) == []
     assert [x.code for x in on_all([there, there])] == ["GF431"]
