@@ -10,10 +10,11 @@ from gpufleet.lint.gather import Gathered
 from gpufleet.lint.offered import is_meant_as_gpu, never
 from gpufleet.lint.offers import HAMI, PREFIX, name_is_possible
 from gpufleet.lint.pods import containers, is_image
-from gpufleet.lint.tables import table
 from gpufleet.lint.workload import count
 
 _REQUESTS, _LIMITS = "requests.", "limits."
+#: Values that only HAMi's chart has (Project-HAMi/HAMi charts/hami/values.yaml, 2.10.0).
+_OF_HAMI = frozenset({"deviceSplitCount", "deviceMemoryScaling"})
 
 
 def check_quota(run: Gathered, offered: tuple[str, ...], *, certain: bool) -> Iterator[Finding]:
@@ -46,7 +47,7 @@ def _with_hami(run: Gathered, offered: tuple[str, ...]) -> bool:
     if HAMI & set(offered):
         return True
     for document in run.documents:
-        if set(pairs(document.root, "devicePlugin")) & set(table("operator_values")["of_hami"]):
+        if _OF_HAMI & set(pairs(document.root, "devicePlugin")):
             return True
         hard = pairs(document.root, "spec", "hard") if document.kind is Kind.QUOTA else {}
         if any(key.removeprefix(_LIMITS) in HAMI for key in hard):
