@@ -11,6 +11,7 @@ SUBJECTS = (
     "autoscaler",
     "hosts",
     "operator",
+    "chart_values",
     "plugin",
     "teams",
     "images",
