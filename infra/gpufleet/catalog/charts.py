@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from gpufleet.catalog.reading import Row, Tables, kept
+from gpufleet.catalog.reading import Row, Tables, kept, table
 
 GPU_OPERATOR = "gpu-operator"
 DEVICE_PLUGIN = "nvidia-device-plugin"
@@ -36,17 +36,34 @@ class ChartValue(NamedTuple):
     allowed: tuple[str, ...] = ()
 
 
+class Refusal(NamedTuple):
+    """Values with which a chart refuses to render, or its program to work: `when` all of them are as stated."""
+
+    at: str
+    chart: str
+    when: Mapping[str, bool | str]
+    because: str
+
+
+#: Every refusal of every chart.
+refusals = table("chart_refusals", "chart_refusals", Refusal)
+
+
 Parts: TypeAlias = Mapping[str, "ChartValue | Parts"]
 
 
 @dataclass(frozen=True)
 class ChartTable:
-    """The values of one release of a chart. `subcharts` are the tables of what stands below a key; None: unknown."""
+    """The values of one release of a chart. `subcharts` are the tables of what stands below a key; None: unknown.
+
+    `gone` are values of older releases, with the last one that is known to have had each.
+    """
 
     chart: str
     release: str
     parts: Parts
     subcharts: Mapping[str, ChartTable | None] = field(default_factory=dict)
+    gone: Mapping[str, str] = field(default_factory=dict)
 
     def part(self, path: str) -> ChartValue | Parts | None:
         """What stands at a dotted path; None where the chart has nothing there."""
@@ -56,6 +73,19 @@ class ChartTable:
                 return None
             found = found.get(key)
         return found
+
+    def has(self, path: str) -> bool:
+        """Whether the release takes a value at a dotted path; it may stand below a map that takes any key."""
+        head, _, rest = path.partition(".")
+        if rest and head in self.subcharts:
+            below = self.subcharts[head]
+            return below is None or below.has(rest)
+        parts: ChartValue | Parts | None = self.parts
+        for key in path.split("."):
+            if parts is None or isinstance(parts, ChartValue):
+                return isinstance(parts, ChartValue) and parts.type in ("map", "any")
+            parts = parts.get(key)
+        return parts is not None
 
     def default(self, path: str) -> Any:
         """The chart's default at a dotted path; None where it has none."""
@@ -106,7 +136,8 @@ def _table(rows: Mapping[str, list[Row]], row: Row) -> ChartTable:
     for key, other in row.get("subcharts", {}).items():
         known = next((r for r in rows[other["chart"]] if r["release"] == other["release"]), None)
         below[key] = _table(rows, known) if known else None
-    return ChartTable(row["chart"], row["release"], _frozen(_parts(rows[row["chart"]], row)), MappingProxyType(below))
+    parts, gone = _frozen(_parts(rows[row["chart"]], row)), MappingProxyType(row.get("gone", {}))
+    return ChartTable(row["chart"], row["release"], parts, MappingProxyType(below), gone)
 
 
 def _parts(rows: list[Row], row: Row) -> dict[str, Any]:

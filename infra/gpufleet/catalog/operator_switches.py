@@ -25,14 +25,6 @@ class Idle(NamedTuple):
     of: bool | None = None
 
 
-class Refused(NamedTuple):
-    """Two values that must not both be true."""
-
-    value: str
-    beside: str
-    because: str
-
-
 class Options(NamedTuple):
     """Names of variables or options in a list of the values that the plan decides itself."""
 
@@ -42,5 +34,4 @@ class Options(NamedTuple):
 
 promises = table("operator_switches", "operator_promises", Promise)
 idle = table("operator_switches", "operator_idle", Idle)
-refused = table("operator_switches", "operator_refused", Refused)
 options = table("operator_switches", "operator_options", Options)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from gpufleet.catalog.charts import ChartTable, ChartValue, Parts
+from gpufleet.catalog.charts import ChartTable, ChartValue, Parts, Refusal, refusals
 from gpufleet.findings.finding import closest_match
 from gpufleet.findings.path import PathParts
 
@@ -35,12 +35,27 @@ def effective(values: Any, path: str, table: ChartTable | None) -> Any:
     return stated if stated is not None or table is None else table.default(path)
 
 
+def refused(values: Any, table: ChartTable) -> Iterator[Refusal]:
+    """What a chart, or its program, refuses about values as a whole."""
+    for row in refusals():
+        if row.chart == table.chart and all(_is(values, path, word, table) for path, word in row.when.items()):
+            yield row
+
+
+def _is(values: Any, path: str, word: bool | str, table: ChartTable) -> bool:
+    value = effective(values, path, table) if table.has(path) else None
+    if word == "set":
+        return value not in (None, "", [], {}, False)
+    return (value or False) is word if isinstance(word, bool) else value == word
+
+
 class Wrong(StrEnum):
     """What is wrong with a value."""
 
     UNKNOWN = "the chart has no such value"
     SHAPE = "a map, a list or a single value where another of them belongs"
     KIND = "a single value of another type: a text where a number or true and false belong"
+    TEXT = "no text where the API server takes nothing else"
     WORD = "a word that is not allowed"
 
 
@@ -201,6 +216,6 @@ def _variable(entry: dict[Any, Any], at: PathParts) -> Iterator[Fault]:
             yield Fault(Wrong.SHAPE, (*at, key), value, "a text", f'{key}: "x"')
         elif value is not None and not isinstance(value, str):
             shown = str(value).lower() if isinstance(value, bool) else str(value)
-            yield Fault(Wrong.KIND, (*at, key), value, "a text", f'{key}: "{shown}"')
+            yield Fault(Wrong.TEXT, (*at, key), value, "a text", f'{key}: "{shown}"')
     if "name" not in entry:
         yield Fault(Wrong.SHAPE, at, entry, "a map of name and value", '- {name: NAME, value: "x"}')

@@ -8,12 +8,12 @@ from typing import Any
 
 from gpufleet.catalog import component
 from gpufleet.catalog.charts import GPU_OPERATOR, ChartTable, chart_table, chart_tables
-from gpufleet.catalog.operator_switches import idle, options, promises, refused
+from gpufleet.catalog.operator_switches import idle, options, promises
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.path import join_path
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet
-from gpufleet.parts.chart_values import Fault, Wrong, compare, effective, get_value
+from gpufleet.parts.chart_values import Fault, Wrong, compare, effective, get_value, refused
 from gpufleet.routes.operator import DERIVED_PATHS
 from gpufleet.rules.operator import RENDERED_EMPTY
 from gpufleet.stackfile.software import OperatorRoute
@@ -86,10 +86,10 @@ GF254 = rule(
 
 GF255 = rule(
     "GF255", Severity.ERROR,
-    title="{key} and {other} cannot both be true.",
-    reason="Chart or operator stops with an error.",
-    remedy="Switch one of them off.",
-    source="GPUO (object_controls.go)",
+    title="These values do not go together.",
+    reason="The chart refuses to render with them, or the operator stops with an error.",
+    remedy="Change one of them.",
+    source="GPUO (validations.yaml, object_controls.go)",
     wrong="""
         gpufleet:pools: [{name: t4, driver: operator}]
         gpufleet:stack: {kind: operator, values: {driver: {usePrecompiled: true}, gds: {enabled: true}}}
@@ -139,10 +139,12 @@ def _release(route: OperatorRoute) -> str:
 
 def _is_told(fault: Fault) -> bool:
     """Whether GF220 (derived values) or GF224 (empty texts) speaks of the place already."""
-    dotted = ".".join(map(str, fault.path))
-    return any(f"{dotted}.".startswith(f"{path}.") for path in DERIVED_PATHS) or (
-        fault.value == "" and fault.path == RENDERED_EMPTY
-    )
+    empty = fault.value == "" and fault.path == RENDERED_EMPTY
+    return empty or _derived(".".join(map(str, fault.path)))
+
+
+def _derived(dotted: str) -> bool:
+    return any(f"{dotted}.".startswith(f"{path}.") for path in DERIVED_PATHS)
 
 
 def _finding(fault: Fault, release: str) -> Finding:
@@ -166,18 +168,25 @@ def promise(fleet: Fleet) -> Iterator[Finding]:
     yield from _taken_away(route.values, table)
     for row in idle():
         stated = get_value(route.values, row.value)
-        if stated is None or not _known(table, row.value) or (row.of is not None and stated is not row.of):
+        if stated is None or not table.has(row.value) or (row.of is not None and stated is not row.of):
             continue
         if row.needs is None or not _on(fleet, route.values, row.needs, table):
             yield GF254.at(f"stack.values.{row.value}", value=stated, key=row.value, because=row.because)
-    for pair in refused():
-        if all(_on(fleet, route.values, path, table) for path in (pair.value, pair.beside, "driver.enabled")):
-            where = f"stack.values.{pair.value}"
-            yield GF255.at(where, value=True, key=pair.value, other=pair.beside, because=pair.because)
+    yield from _refused(fleet, route.values, table)
     for listed in options():
         for i, name in _names(get_value(route.values, listed.list)):
             if name in listed.names:
                 yield GF256.at(f"stack.values.{listed.list}[{i}]", value=name)
+
+
+def _refused(fleet: Fleet, values: dict[str, Any], table: ChartTable) -> Iterator[Finding]:
+    """Values that do not go together, with the driver's owner as the pools have it."""
+    told = {row.value for row in promises()}
+    for row in refused(values, table):
+        driver = row.when.get("driver.enabled")
+        if row.at in told or _derived(row.at) or (driver is True and not _on(fleet, values, "driver.enabled", table)):
+            continue
+        yield GF255.at(f"stack.values.{row.at}", value=get_value(values, row.at), because=row.because)
 
 
 def _taken_away(values: dict[str, Any], table: ChartTable) -> Iterator[Finding]:
@@ -185,7 +194,7 @@ def _taken_away(values: dict[str, Any], table: ChartTable) -> Iterator[Finding]:
         stated = get_value(values, row.value)
         if stated is None or isinstance(stated, dict | list) or stated in row.only:
             continue
-        if _known(table, row.value) and (row.where is None or effective(values, row.where, table) is True):
+        if table.has(row.value) and (row.where is None or effective(values, row.where, table) is True):
             words = " or ".join(_word(w) for w in row.only)
             yield GF252.at(f"stack.values.{row.value}", value=stated, because=f"{row.because}.", allowed_words=words)
     for i, made in enumerate(_entries(values.get("extraObjects"))):
@@ -194,12 +203,6 @@ def _taken_away(values: dict[str, Any], table: ChartTable) -> Iterator[Finding]:
             words = "objects of other kinds"
             where = f"stack.values.extraObjects[{i}]"
             yield GF252.at(where, value=made["kind"], because=because, allowed_words=words)
-
-
-def _known(table: ChartTable, path: str) -> bool:
-    """Whether the release has the value; an unknown key is told as such, and does nothing."""
-    below = path.partition(".")[0] in table.subcharts
-    return below or table.part(path) is not None
 
 
 def _word(word: object) -> str:
