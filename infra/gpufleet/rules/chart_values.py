@@ -13,7 +13,7 @@ from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.path import join_path
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet
-from gpufleet.parts.chart_values import Fault, Wrong, compare, effective, get_value, refused
+from gpufleet.parts.chart_values import Fault, Wrong, compare, effective, get_value
 from gpufleet.routes.operator import DERIVED_PATHS
 from gpufleet.rules.operator import RENDERED_EMPTY
 from gpufleet.stackfile.software import OperatorRoute
@@ -86,19 +86,6 @@ GF254 = rule(
 
 GF255 = rule(
     "GF255", Severity.ERROR,
-    title="These values do not go together.",
-    reason="The chart refuses to render with them, or the operator stops with an error.",
-    remedy="Change one of them.",
-    source="GPUO (validations.yaml, object_controls.go)",
-    wrong="""
-        gpufleet:pools: [{name: t4, driver: operator}]
-        gpufleet:stack: {kind: operator, values: {driver: {usePrecompiled: true}, gds: {enabled: true}}}
-    """,
-    fix=("usePrecompiled: true", "usePrecompiled: false"),
-)
-
-GF256 = rule(
-    "GF256", Severity.ERROR,
     title="The plan decides {value}.",
     reason="Sharing and MIG of the pools decide what plugin and feature discovery read. A variable or option beside it "
     "would contradict it, or the operator would write over it.",
@@ -129,12 +116,17 @@ def known_values(fleet: Fleet) -> Iterator[Finding]:
         known = [t.release for t in chart_tables(GPU_OPERATOR)]
         yield GF253.at("stack.version", value=release, known=" or ".join(known))
     for fault in compare(route.values, table or chart_tables(GPU_OPERATOR)[0]):
-        if (table is not None or fault.section) and not _is_told(fault):
+        if (table is not None or _in_every_release(fault)) and not _is_told(fault):
             yield _finding(fault, release)
 
 
 def _release(route: OperatorRoute) -> str:
     return route.version or component(GPU_OPERATOR).version
+
+
+def _in_every_release(fault: Fault) -> bool:
+    """Parts of the chart, and lists of variables, have had their shape all along."""
+    return fault.section or (fault.wrong is Wrong.SHAPE and "env" in fault.path)
 
 
 def _is_told(fault: Fault) -> bool:
@@ -158,7 +150,7 @@ def _finding(fault: Fault, release: str) -> Finding:
     return replace(made, allowed=fault.allowed, closest=fault.closest)
 
 
-@check("stack", GF252, GF254, GF255, GF256)
+@check("stack", GF252, GF254, GF255)
 def promise(fleet: Fleet) -> Iterator[Finding]:
     """What the values do to the parts that the plan counts on."""
     route = fleet.stack.stack
@@ -172,21 +164,10 @@ def promise(fleet: Fleet) -> Iterator[Finding]:
             continue
         if row.needs is None or not _on(fleet, route.values, row.needs, table):
             yield GF254.at(f"stack.values.{row.value}", value=stated, key=row.value, because=row.because)
-    yield from _refused(fleet, route.values, table)
     for listed in options():
         for i, name in _names(get_value(route.values, listed.list)):
             if name in listed.names:
-                yield GF256.at(f"stack.values.{listed.list}[{i}]", value=name)
-
-
-def _refused(fleet: Fleet, values: dict[str, Any], table: ChartTable) -> Iterator[Finding]:
-    """Values that do not go together, with the driver's owner as the pools have it."""
-    told = {row.value for row in promises()}
-    for row in refused(values, table):
-        driver = row.when.get("driver.enabled")
-        if row.at in told or _derived(row.at) or (driver is True and not _on(fleet, values, "driver.enabled", table)):
-            continue
-        yield GF255.at(f"stack.values.{row.at}", value=get_value(values, row.at), because=row.because)
+                yield GF255.at(f"stack.values.{listed.list}[{i}]", value=name)
 
 
 def _taken_away(values: dict[str, Any], table: ChartTable) -> Iterator[Finding]:

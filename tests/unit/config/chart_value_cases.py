@@ -78,10 +78,7 @@ CHART_VALUES = [
          {"stack.values": {"gds": {"enabled": False}}}),
     Case("GF254", "stack.values.gdrcopy.enabled", "existing-operator",
          {"stack.values": {"gdrcopy": {"enabled": True}}}, {"stack.values": {"gdrcopy": {"enabled": False}}}),
-    Case("GF255", "stack.values.gds.enabled", value="true"),
-    case("GF255", "gdrcopy.enabled", {"driver": {"usePrecompiled": True}, "gdrcopy": {"enabled": True}},
-         {"driver": {"usePrecompiled": True}}),
-    Case("GF256", "stack.values.devicePlugin.env[0]", value="MIG_STRATEGY"),
-    case("GF256", "devicePlugin.args[0]", {"devicePlugin": {"args": ["--mig-strategy=mixed"]}},
+    Case("GF255", "stack.values.devicePlugin.env[0]", value="MIG_STRATEGY"),
+    case("GF255", "devicePlugin.args[0]", {"devicePlugin": {"args": ["--mig-strategy=mixed"]}},
          {"devicePlugin": {"args": ["--pass-device-specs=true"]}}, value="--mig-strategy"),
 ]  # fmt: skip
