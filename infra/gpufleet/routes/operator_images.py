@@ -95,7 +95,7 @@ def _of_row(
     name = f"{vendor.get('repository') or found['repository']}/{vendor.get('image') or found['image']}"
     pulled = f"{found['repository']}/{found['image']}"
     if row.os_suffix and not found["version"].startswith(_DIGEST):
-        precompiled = get_value(values, "driver.usePrecompiled") is True
+        precompiled = row.section == "driver" and get_value(values, "driver.usePrecompiled") is True
         tags, others = _with_system(found["version"], fleet, release, precompiled)
     else:
         tags, others = [found["version"]], ""
@@ -107,7 +107,10 @@ def _of_row(
 
 
 def _stated(row: Component, values: Mapping[str, Any], part: str) -> str | None:
-    """What the values say of a part of an image's name; None where they say nothing."""
+    """What the values say of a part of an image's name; None where they say nothing.
+
+    An empty text is a name that is missing; only where the chart has its own version instead does it say nothing.
+    """
     if row.name != _NFD:
         found = get_value(values, f"{row.section}.{part}")
     elif part == "version":
@@ -115,7 +118,8 @@ def _stated(row: Component, values: Mapping[str, Any], part: str) -> str | None:
     else:
         whole = get_value(values, f"{row.section}.repository")
         found = None if whole is None else str(whole).rpartition("/")[0 if part == "repository" else 2]
-    return None if found is None else str(found)
+    own_version = part == "version" and (row.name == _NFD or row.section in _OWN_IMAGE)
+    return None if found is None or (found == "" and own_version) else str(found)
 
 
 def _vendor(row: Component, release: str, table: ChartTable | None) -> dict[str, str]:
@@ -145,9 +149,9 @@ def _unknown(row: Component, missing: list[str], table: ChartTable | None, relea
 def _with_system(version: str, fleet: Fleet, release: str, precompiled: bool) -> tuple[list[str], str]:
     """Tags with the operating system of the nodes; and in words those of pools whose system or kernel is not known."""
     systems: dict[str, list[str]] = {}
-    for pool in fleet.pools:
-        if pool.owner == "operator":
-            systems.setdefault(_system_tag(pool.os, release) or "", []).append(pool.name)
+    own = [pool for pool in fleet.pools if pool.owner == "operator"]
+    for pool in own or fleet.served:
+        systems.setdefault(_system_tag(pool.os, release) or "", []).append(pool.name)
     if precompiled:
         known = sorted(system for system in systems if system) or ["OS"]
         branch = version.partition(".")[0]
