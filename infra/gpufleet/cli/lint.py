@@ -72,7 +72,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--as",
         dest="kind",
-        choices=("config", "operator-values", "chart-values"),
+        choices=("config", "operator-values", "chart-values", "nfd-values", "hami-values", "dra-values"),
         help="what the files are, where their content does not show it",
     )
     parser.add_argument("--fix", action="store_true", help="correct the files where the right text is certain")

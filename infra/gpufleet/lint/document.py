@@ -27,6 +27,9 @@ class Kind(StrEnum):
     CONFIG_MAP = "ConfigMap"
     OPERATOR_VALUES = "GPU Operator values"
     CHART_VALUES = "device-plugin chart values"
+    NFD_VALUES = "Node Feature Discovery chart values"
+    HAMI_VALUES = "HAMi chart values"
+    DRA_VALUES = "DRA driver chart values"
     CLUSTER_POLICY = "ClusterPolicy"
     DAEMON_SET = "DaemonSet"
     WORKLOAD = "workload"
@@ -49,6 +52,10 @@ class Document:
     """What makes an offset of `root` one of the file; None where the text stands in a value of another document."""
     places: tuple[tuple[PathParts, PathParts], ...] = ()
     """Places of `root` that stand elsewhere in the text: (here, there)."""
+    named: bool = False
+    """Whether an object or an option says what it is; else its content alone does."""
+    release: str = ""
+    """The chart's release that an object names beside values."""
 
     @property
     def name(self) -> str:

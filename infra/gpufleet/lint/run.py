@@ -9,6 +9,7 @@ from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.device_plugin import NodeLayout
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import finding
+from gpufleet.lint.chart_values import CHART_KINDS, check_chart
 from gpufleet.lint.config import Checked, check_config
 from gpufleet.lint.cuda import check_cuda, check_driver
 from gpufleet.lint.daemon_set import check_daemon_set, check_registrars
@@ -96,6 +97,8 @@ def check_documents(run: Gathered, checked: list[Checked], options: Options) -> 
     workloads = run.of(Kind.WORKLOAD, Kind.DAEMON_SET)
     for document in run.of(Kind.OPERATOR_VALUES, Kind.CHART_VALUES, Kind.CLUSTER_POLICY):
         found += check_values(document, run, checked)
+    for document in run.of(*CHART_KINDS):
+        found += check_chart(document)
     for document in workloads:
         found += check_daemon_set(document, run, checked)
         found += check_workload(document, given)

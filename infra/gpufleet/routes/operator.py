@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from gpufleet.catalog import component, components_of, distribution
+from gpufleet.catalog import component, distribution
 from gpufleet.fleet.model import Fleet, Release
 from gpufleet.fleet.profile import plugin_text
 from gpufleet.methods.mig import layout_name
@@ -17,8 +17,7 @@ from gpufleet.parts.artifact import ConfigMapPlan, HelmRelease
 from gpufleet.parts.chart_values import get_value, set_value
 from gpufleet.parts.names import ROUTE_LABEL, UNSHARED, config_map_name
 from gpufleet.parts.taints import Taint, tolerations
-from gpufleet.routes.operator_images import operator_images, runs
-from gpufleet.stackfile.software import Images as OwnImages
+from gpufleet.routes.operator_images import operator_images, use_registry, use_secrets
 from gpufleet.stackfile.software import OperatorRoute
 
 RELEASE_NAME = "gpu-operator"
@@ -171,36 +170,12 @@ def _values(
     if any(profile.pods_per_device > 1 for profile in fleet.profiles.values()):
         # Without it the exporter shows one of the pods that share a GPU (NVIDIA/dcgm-exporter#151).
         set_value(values, "dcgmExporter.env", [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}])
+    version = route.version or component("gpu-operator").version
     if route.images.pull_secrets:
-        _use_secrets(values, route.images.pull_secrets)
+        use_secrets(values, route.images.pull_secrets, version)
     if route.images.registry:
-        _use_registry(values, route.images)
+        use_registry(values, route.images, version)
     return _ordered(values)
-
-
-def _use_secrets(values: dict[str, Any], secrets: tuple[str, ...]) -> None:
-    """Every part that runs pulls with the stack's secrets; what the stack file names itself stays.
-
-    The driver's manager is a container of the driver's pod; the NFD subchart takes objects, the parts take names.
-    """
-    rows = [row for row in components_of("gpu-operator") if row.value and runs(row, values)]
-    for part in ("operator", *sorted({row.section for row in rows} - {"driver.manager"})):
-        if get_value(values, f"{part}.imagePullSecrets") is None:
-            set_value(values, f"{part}.imagePullSecrets", list(secrets))
-    nfd, path = component("node-feature-discovery"), "node-feature-discovery.imagePullSecrets"
-    if runs(nfd, values) and get_value(values, path) is None:
-        set_value(values, path, [{"name": name} for name in secrets])
-
-
-def _use_registry(values: dict[str, Any], images: OwnImages) -> None:
-    """Every image from the stack's registry; a repository that the stack file names itself stays."""
-    parts = ["operator", *(row.section for row in components_of("gpu-operator") if row.value)]
-    for part in parts:
-        if get_value(values, f"{part}.repository") is None:
-            set_value(values, f"{part}.repository", images.registry)
-    nfd = component("node-feature-discovery").image or ""
-    if get_value(values, "node-feature-discovery.image.repository") is None:
-        set_value(values, "node-feature-discovery.image.repository", images.mirrored(nfd.rpartition(":")[0]))
 
 
 def _ordered(values: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ SUBJECTS = (
     "autoscaler",
     "hosts",
     "operator",
+    "chart_values",
     "plugin",
     "registry",
     "teams",

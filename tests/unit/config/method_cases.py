@@ -50,7 +50,7 @@ METHODS = [
     ),
     Case(
         "GF226",
-        "stack.values.driver.licensingConfig.secretToken",
+        "stack.values.driver.env[0].value",
     ),
     Case(
         "GF424",

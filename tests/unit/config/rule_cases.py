@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from tests.unit.config.case import Case
+from tests.unit.config.chart_value_cases import CHART_VALUES
 from tests.unit.config.image_cases import IMAGES
 from tests.unit.config.method_cases import METHODS
 from tests.unit.config.operator_cases import OPERATOR
@@ -91,7 +92,7 @@ OWNER = [
            {"pools[0].driver": "operator", "stack.values.cdi.nriPluginEnabled": True}, value="true", says=says,
            also=also)
       for wrong, says, also in (
-          ({"stack.version": "v25.10.1"}, "v26.3.0", (("GF221", "stack.version"),)),
+          ({"stack.version": "v25.10.1"}, "v26.3.0", (("GF221", "stack.version"), ("GF253", "stack.version"))),
           ({"stack.values.cdi.enabled": False}, "CDI, which is off", ()),
           ({"cluster.distribution": "k3s"}, "which k3s itself makes", ()))),
     Case("GF240", "pools[0].driverVersion", value="580.173.02"),
@@ -231,4 +232,4 @@ POOLS = [
          value="nvidia.com/gpu:NoExecute, nvidia.com/gpu:NoSchedule"),
 ]
 
-CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS, *OPERATOR, *IMAGES]
+CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS, *OPERATOR, *CHART_VALUES, *IMAGES]

@@ -116,6 +116,7 @@ def test_ten_errors_and_more_of_every_layer_on_an_existing_cluster() -> None:
         (8, "GF105", "stack.timeoutSeconds"),
         (8, "GF220", "stack.values.mig.strategy"),
         (8, "GF221", "stack.version"),
+        (8, "GF253", "stack.version"),
         (9, "GF103", "sharing.s.strategy"),
     ]
 

@@ -5,6 +5,7 @@ SUBJECTS = (
     "configuration",
     "use",
     "values",
+    "chart_values",
     "daemon_sets",
     "installations",
     "requests",

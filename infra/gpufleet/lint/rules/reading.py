@@ -34,7 +34,7 @@ GF501 = rule(
 GF502 = rule(
     "GF502", Severity.NOTE,
     title="Nothing here is known to gpufleet lint; the document was not checked.",
-    reason="Known are plugin configurations, ConfigMaps, values of the two charts, ClusterPolicies, DaemonSets and "
+    reason="Known are plugin configurations, ConfigMaps, values of GPU charts, ClusterPolicies, DaemonSets and "
     "workloads.",
     remedy="Nothing, or say what it is with --as.",
     source="docs/your-yaml.md",
