@@ -158,6 +158,7 @@ def promise(fleet: Fleet) -> Iterator[Finding]:
         return
     table = chart_table(GPU_OPERATOR, _release(route)) or chart_tables(GPU_OPERATOR)[0]
     yield from _taken_away(route.values, table)
+    yield from _no_gpu_label(route.values, table)
     for row in idle():
         stated = get_value(route.values, row.value)
         if stated is None or not table.has(row.value) or (row.of is not None and stated is not row.of):
@@ -184,6 +185,22 @@ def _taken_away(values: dict[str, Any], table: ChartTable) -> Iterator[Finding]:
             words = "objects of other kinds"
             where = f"stack.values.extraObjects[{i}]"
             yield GF252.at(where, value=made["kind"], because=because, allowed_words=words)
+
+
+def _no_gpu_label(values: dict[str, Any], table: ChartTable) -> Iterator[Finding]:
+    """The operator takes a node for a GPU node by a label that feature discovery makes of PCI class and vendor."""
+    path = "node-feature-discovery.worker.config.sources.pci"
+    if effective(values, "nfd.enabled", table) is not True:
+        return
+    classes, fields = (get_value(values, f"{path}.{key}") for key in ("deviceClassWhitelist", "deviceLabelFields"))
+    if isinstance(classes, list) and not any(str(one).startswith("03") for one in classes):
+        because = "Without the PCI classes 0300 and 0302 no GPU is seen, and the operator takes no node for a GPU node."
+        where = f"stack.values.{path}.deviceClassWhitelist"
+        yield GF252.at(where, value=classes, because=because, allowed_words='["0300", "0302"]')
+    if isinstance(fields, list) and set(map(str, fields)) not in ({"vendor"}, {"class", "vendor"}):
+        because = "The operator knows GPU nodes by the labels pci-10de.present and pci-0302_10de.present alone."
+        where = f"stack.values.{path}.deviceLabelFields"
+        yield GF252.at(where, value=fields, because=because, allowed_words="[vendor]")
 
 
 def _word(word: object) -> str:

@@ -15,6 +15,13 @@ def case(code: str, path: str, values: dict[str, Any], right: dict[str, Any] = F
     return Case(code, where, "aks-operator", {"stack.values": values}, {"stack.values": right}, **expected)
 
 
+PCI = "node-feature-discovery.worker.config.sources.pci"
+
+
+def pci(**values: list[str]) -> dict[str, Any]:
+    return {"node-feature-discovery": {"worker": {"config": {"sources": {"pci": values}}}}}
+
+
 CHART_VALUES = [
     # ---- RP-14: keys at every depth
     Case("GF250", "stack.values.driver.rdma.enable", value="enable", closest="enabled"),
@@ -68,6 +75,10 @@ CHART_VALUES = [
          {"driver": {"nvidiaDriverCRD": {"deployDefaultCR": False}}}),
     case("GF252", "node-feature-discovery.worker.enable", {"node-feature-discovery": {"worker": {"enable": False}}}),
     case("GF252", "node-feature-discovery.master.enable", {"node-feature-discovery": {"master": {"enable": False}}}),
+    case("GF252", f"{PCI}.deviceClassWhitelist", pci(deviceClassWhitelist=["02", "12"]),
+         pci(deviceClassWhitelist=["02", "03"]), says="0302"),
+    case("GF252", f"{PCI}.deviceLabelFields", pci(deviceLabelFields=["class", "vendor", "device"]),
+         pci(deviceLabelFields=["class", "vendor"]), says="write [vendor]"),
     case("GF252", "extraObjects[0]", {"extraObjects": [{"kind": "ClusterPolicy"}]},
          {"extraObjects": [{"kind": "ConfigMap"}]}),
     Case("GF253", "stack.version", value="v25.10.1", also=(("GF221", "stack.version"),)),
