@@ -3,6 +3,7 @@
 SUBJECTS = (
     "hardware",
     "driver_owner",
+    "known_bad",
     "taints",
     "labels",
     "pools",

@@ -10,4 +10,5 @@ SUBJECTS = (
     "requests",
     "workloads",
     "cuda",
+    "known_bad",
 )
