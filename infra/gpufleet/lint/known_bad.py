@@ -47,6 +47,11 @@ _HOLDERS: dict[str, tuple[tuple[PathParts, PathParts], ...]] = {
 _CHARTS = {
     "gpu-operator": "gpu-operator", "nvidia-device-plugin": "k8s-device-plugin", "dcgm-exporter": "dcgm-exporter",
 }  # fmt: skip
+#: Part of the operator's values -> component whose version it sets.
+_PARTS = {
+    "devicePlugin": "k8s-device-plugin", "dcgmExporter": "dcgm-exporter", "driver": "driver",
+    "toolkit": "container-toolkit",
+}  # fmt: skip
 _IMAGES = ("k8s-device-plugin", "dcgm-exporter")
 #: API group of a holder -> distributions that have it.
 _DISTRIBUTIONS = {"helm.cattle.io": ("k3s", "rke2"), "k0s.k0sproject.io": ("k0s",)}
@@ -149,9 +154,7 @@ def _places(document: Document) -> Iterator[tuple[PathParts, PathParts]]:
 
 def _parts(document: Document, root: Item | None, prefix: PathParts) -> Iterator[_Written]:
     """Versions of the operator's parts."""
-    for part, component in (
-        ("devicePlugin", "k8s-device-plugin"), ("dcgmExporter", "dcgm-exporter"), ("driver", "driver"),
-    ):  # fmt: skip
+    for part, component in _PARTS.items():
         version = text_at(root, part, "version")
         if version and truth(root, part, "enabled") is not False:
             yield _Written(component, version, document, (*prefix, part, "version"), document, root)
@@ -188,6 +191,10 @@ def _uses(run: Gathered, checked: list[Checked], one: _Written) -> frozenset[str
         words = texts(get(exporter, "args"))
         if told_virtual_gpus(entries(exporter, "env") or entries(exporter, "extraEnv"), words):
             uses.add("virtual-gpus")
+    if one.component == "container-toolkit":
+        for entry in entries(spec, "toolkit", "env"):
+            if text_at(entry, "name") == "RUNTIME_CONFIG_SOURCE" and text_at(entry, "value").startswith("file"):
+                uses.add("runtime-config-file")
     if one.component == "gpu-operator":
         if truth(spec, "toolkit", "enabled") is not False:
             uses.add("operator-toolkit")

@@ -69,6 +69,10 @@ GF272 = rule(
 )
 
 
+#: Part of the operator's values -> component whose version it sets. The driver is a matter of pools.
+_PARTS = {"devicePlugin": "k8s-device-plugin", "dcgmExporter": "dcgm-exporter", "toolkit": "container-toolkit"}
+
+
 def known_on() -> date:
     """The day to which the table of branches is known. The plan is the same on every day; preflight asks the host's."""
     newest = max(row.as_of for row in driver_branches().values())
@@ -93,13 +97,13 @@ def software(fleet: Fleet) -> Iterator[Finding]:
     release = component("gpu-operator").version
     own = {
         part: str(version)
-        for part in ("devicePlugin", "dcgmExporter")
+        for part in _PARTS
         if (version := get_value(route.values, f"{part}.version")) is not None
     }
     gpus = frozenset(p.hardware.model.id for p in fleet.pools if p.owner == "operator" and p.hardware.model)
     place, uses = Place(gpus=gpus, distributions=frozenset({fleet.distribution})), _uses(fleet)
     parts = [("gpu-operator", route.version or release, "stack.version" if route.version else "stack")]
-    for part, name in (("devicePlugin", "k8s-device-plugin"), ("dcgmExporter", "dcgm-exporter")):
+    for part, name in _PARTS.items():
         if part in own:
             parts.append((name, own[part], f"stack.values.{part}.version"))
     for name, version, where in parts:
@@ -119,6 +123,8 @@ def _uses(fleet: Fleet) -> set[str]:
         uses.add("operator-toolkit")
         if known and known.operator_toolkit_env.get("CONTAINERD_SOCKET", USUAL_SOCKET) != USUAL_SOCKET:
             uses.add("another-socket")
+        if known and known.operator_toolkit_env.get("RUNTIME_CONFIG_SOURCE", "").startswith("file"):
+            uses.add("runtime-config-file")
     if release.driver:
         uses.add("driver-container")
     if any(isinstance(pool.method, Mps) for pool in fleet.served):

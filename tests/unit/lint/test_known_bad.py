@@ -164,6 +164,13 @@ def test_the_exporter() -> None:
     assert said(values, ALERT) == [("GF569", "dcgmExporter.version")]
 
 
+def test_a_toolkit_that_reads_the_file() -> None:
+    values = "toolkit: {version: v1.19.1, env: [{name: RUNTIME_CONFIG_SOURCE, value: file}]}\nmigManager: {}\n"
+    assert said(values + "driver: {enabled: false}\n") == [("GF569", "toolkit.version")]
+    assert said(values.replace("value: file", "value: command") + "driver: {enabled: false}\n") == []
+    assert said(values.replace("1.19.1", "1.20.0") + "driver: {enabled: false}\n") == []
+
+
 DRIVER = "driver: {version: 570.133.20}\nmigManager: {enabled: true}\ntoolkit: {enabled: true}\n"
 DOMAIN = "apiVersion: resource.nvidia.com/v1beta1\nkind: ComputeDomain\nmetadata: {name: d}\nspec: {numNodes: 2}\n"
 

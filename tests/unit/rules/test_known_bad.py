@@ -56,6 +56,13 @@ def test_rp_31_operator_and_distribution(data: dict[str, Any], wanted: list[tupl
     assert said(data) == wanted
 
 
+def test_a_toolkit_that_reads_the_file() -> None:
+    old = operator("v26.7.0", toolkit={"version": "v1.19.1"})
+    assert said(stack("microk8s", A2, old)) == [("GF271", "stack.values.toolkit.version")]
+    assert said(stack("kubeadm", A2, old)) == []
+    assert said(stack("microk8s", A2, operator("v26.7.0", toolkit={"version": "v1.20.0"}))) == []
+
+
 def test_rp_31_says_what_to_use() -> None:
     found = the_one(compile_data(stack("k3s", A2, operator("v25.3.3"))), "GF270")
     assert "v25.3.3" in found.message and "NVIDIA/gpu-operator#1694" in found.reason
