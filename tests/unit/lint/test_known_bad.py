@@ -111,7 +111,43 @@ def test_rp_32_the_operators_release_brings_it() -> None:
     assert said(holder(FLUX, 4, "v26.3.0", other), MAP) == []
 
 
-def test_rp_32_the_plugins_chart_and_daemon_set() -> None:
+MANAGED = d("""
+    apiVersion: apps/v1
+    kind: DaemonSet
+    metadata: {name: plugin, namespace: gpu-operator}
+    spec:
+      template:
+        spec:
+          containers:
+          - name: plugin
+            image: nvcr.io/nvidia/k8s-device-plugin:v0.19.1
+            command: [nvidia-device-plugin]
+            env: [{name: CONFIG_FILE, value: /config/config.yaml}, {name: MPS_ROOT, value: /run/nvidia/mps}]
+            volumeMounts: [{name: config, mountPath: /config}]
+          - name: manager
+            image: nvcr.io/nvidia/k8s-device-plugin:v0.19.1
+            command: [config-manager]
+            env: [{name: CONFIG_FILE_SRCDIR, value: /available-configs}]
+            volumeMounts:
+            - {name: available, mountPath: /available-configs}
+            - {name: config, mountPath: /config}
+          volumes:
+          - {name: config, emptyDir: {}}
+          - {name: available, configMap: {name: plugin-configs}}
+    """)
+
+
+def test_rp_32_a_daemon_set_with_a_config_manager() -> None:
+    images = [f"spec.template.spec.containers[{n}].image" for n in (0, 1)]
+    assert said(MANAGED, MAP) == [("GF568", image) for image in images]
+    assert said(MANAGED.replace("v0.19.1", "v0.20.0"), MAP) == []
+    one_file = MANAGED.replace("- {name: config, emptyDir: {}}", "- {name: config, configMap: {name: plugin-configs}}")
+    alone = one_file.partition("      - name: manager")[0] + one_file[one_file.index("      volumes:") :]
+    alone = alone.replace("/config/config.yaml", "/config/mps-10x")
+    assert "config-manager" not in alone and said(alone, MAP) == []  # no label chooses
+
+
+def test_rp_32_the_plugins_chart() -> None:
     values = d("""
         config:
           map:
