@@ -18,19 +18,18 @@ from gpufleet.catalog.azure import (
 from gpufleet.catalog.components import Component, component, components, components_of
 from gpufleet.catalog.drivers import (
     DriverBranch,
-    KnownBad,
     cuda_compat_unknown,
     cuda_full_driver,
     cuda_image_branches,
     cuda_min_driver,
+    default_flavour,
     driver_branch,
     driver_branches,
-    known_bad,
-    known_bad_drivers,
     operator_drivers,
 )
 from gpufleet.catalog.gpus import Architecture, GpuModel, architecture, architectures, gpu_groups, gpu_model, gpu_models
 from gpufleet.catalog.hosts import PciGpu, pci_gpu, pci_gpus
+from gpufleet.catalog.known_bad import KnownBad, Place, known_bad, known_to_fail
 from gpufleet.catalog.kubernetes import (
     Distribution,
     Label,
@@ -61,6 +60,7 @@ __all__ = [
     "NodeDriver",
     "PackageNames",
     "PciGpu",
+    "Place",
     "RepoDirectory",
     "Taint",
     "aks_mig_instances",
@@ -80,6 +80,7 @@ __all__ = [
     "cuda_full_driver",
     "cuda_image_branches",
     "cuda_min_driver",
+    "default_flavour",
     "distribution",
     "distributions",
     "driver_branch",
@@ -89,7 +90,7 @@ __all__ = [
     "gpu_model",
     "gpu_models",
     "known_bad",
-    "known_bad_drivers",
+    "known_to_fail",
     "labels",
     "operator_drivers",
     "package_names",

@@ -16,6 +16,7 @@ from gpufleet.lint.daemon_set import check_daemon_set, check_registrars
 from gpufleet.lint.document import Document, Kind, parse
 from gpufleet.lint.embedded import embedded
 from gpufleet.lint.gather import Gathered, gather
+from gpufleet.lint.known_bad import check_known_bad
 from gpufleet.lint.offers import offers
 from gpufleet.lint.recognise import recognise
 from gpufleet.lint.selection import check_selection
@@ -108,6 +109,9 @@ def check_documents(run: Gathered, checked: list[Checked], options: Options) -> 
     found += check_reservations(workloads, given)
     found += check_selection(run)
     found += check_registrars(run)
+    driver = options.known_driver
+    exact = driver.low if driver is not None and driver.low == driver.high else None
+    found += check_known_bad(run, checked, options.node, exact)
     known = {id(config.document) for config in run.configs}
     for document in run.documents:
         if document.kind is Kind.UNKNOWN and id(document) not in known:

@@ -5,6 +5,7 @@ SUBJECTS = (
     "driver_owner",
     "operator_driver",
     "container_runtime",
+    "known_bad",
     "taints",
     "labels",
     "pools",

@@ -111,6 +111,7 @@ METHODS = [
         "GF315",
         "pools[0].driverVersion",
         value="570.148.08",
+        also=(("GF272", "pools[0].driverVersion"),),
     ),
     Case(
         "GF315",

@@ -61,7 +61,7 @@ def test_drivers_known_to_fail_with_mig_on_some_gpus() -> None:
     text = "version: v1\nflags: {migStrategy: mixed}\n"
     assert codes(text, gpus="2xA100-80GB", mig="0=1g.10gb", driver="570.148.08") == ["GF621"]
     assert codes(text, gpus="2xA100-80GB", mig="0=1g.10gb", driver="575.57.08") == ["GF621"]
-    assert codes(text, gpus="2xA100-80GB", mig="0=1g.10gb", driver="570.172.08") == []
+    assert codes(text, gpus="2xA100-80GB", mig="0=1g.10gb", driver="580.65.06") == []
     assert codes(text, gpus="2xA100-80GB", mig="0=1g.10gb;1=1g.10gb", driver="570.148.08") == []
 
 

@@ -11,4 +11,5 @@ SUBJECTS = (
     "requests",
     "workloads",
     "cuda",
+    "known_bad",
 )
