@@ -28,7 +28,7 @@ from gpufleet.findings.render import summary
 from gpufleet.findings.render import text as as_text
 
 if TYPE_CHECKING:
-    from gpufleet.lint.stack import PoolNode
+    from gpufleet.lint.place import PoolNode
 
 EXIT_OK, EXIT_ERRORS, EXIT_USAGE = 0, 1, 2
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -51,7 +51,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--strategy", choices=("none", "single", "mixed"), help="MIG strategy of the plugin (MIG_STRATEGY)"
     )
-    parser.add_argument("--stack", metavar="NAME", help="take GPUs, drivers and taints from the pools of this stack")
+    parser.add_argument(
+        "--stack", metavar="NAME", help="check against the pools of this stack: offers, labels, taints, drivers"
+    )
     parser.add_argument("--stack-file", type=Path, metavar="FILE", help="the same for a stack file in any place")
     parser.add_argument("--pool", metavar="NAME", help="take only this pool of the stack")
     parser.add_argument("--driver", metavar="VERSION", help="the driver of the nodes, for example 535.183.01")
@@ -95,8 +97,9 @@ def run(args: argparse.Namespace) -> int:
     except UsageError as error:
         print(f"gpufleet lint: {error}", file=sys.stderr)
         return EXIT_USAGE
-    reports = [(name, lint(files, options)) for name, options in nodes]
-    found = unread + merge(reports)
+    judged = [(options, lint(files, options)) for _, options in nodes]
+    found = unread + merge(judged)
+    reports = [(name, report) for (name, _), (options, report) in zip(nodes, judged, strict=True) if _shown(options)]
     if args.json:
         document = _document(found, reports, fixed)
         if args.fix:  # there is one document on standard output, so the text that was read from there stands in it
@@ -105,6 +108,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(found, reports, fixed, to_stdout=not (args.fix and "-" in args.paths))
     return EXIT_ERRORS if any(d.severity is Severity.ERROR for d in found) else EXIT_OK
+
+
+def _shown(options: Any) -> bool:
+    """Whether what a node will offer can be told; not of a pool whose hardware nobody knows."""
+    return options.pool is None or options.node is not None
 
 
 def _files(paths: list[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
@@ -163,8 +171,9 @@ def _nodes(args: argparse.Namespace) -> list[tuple[str, Any]]:
     kind = FORCED[args.kind] if args.kind else None
     _check_driver(args.driver)
     if args.stack or args.stack_file:
+        more = _taints(args.taint)
         return [
-            (p.name, Options(p.node, env, args.driver or p.driver, kind, (*p.taints, *_taints(args.taint)), p.env))
+            (p.name, Options(p.node, env, args.driver or p.driver, kind, (*p.taints, *more), p.env, p))
             for p in _pools(args)
         ]
     if args.pool:
@@ -193,15 +202,15 @@ def _check_driver(text: str | None) -> None:
         raise UsageError(f"--driver: {error}") from None
 
 
-def _pools(args: argparse.Namespace) -> list[PoolNode]:
-    from gpufleet.lint.stack import pools_of
+def _pools(args: argparse.Namespace) -> tuple[PoolNode, ...]:
+    from gpufleet.lint.stack import nodes_of
 
     if args.gpus or args.mig:
         raise UsageError("--gpus and --mig come from the stack here; leave them out")
     if args.stack and args.stack_file:
         raise UsageError("--stack and --stack-file both name a stack; give one")
     try:
-        return pools_of(args.stack, args.stack_file, args.pool)
+        return nodes_of(args.stack, args.stack_file, args.pool).pools
     except ValueError as error:
         raise UsageError(str(error)) from None
 
@@ -231,7 +240,7 @@ def _fix(files: list[tuple[str, str]], nodes: list[tuple[str, Any]], *, show: bo
     from gpufleet.lint.fix_file import fix_file
 
     # The same configurations in the same order, as each pool's plugin reads them.
-    pools = zip(*(lint(files, options).checked for _, options in nodes), strict=True)
+    pools = zip(*(lint(files, options).checked for _, options in nodes if _shown(options)), strict=True)
     configs = [
         (
             on[0].config,

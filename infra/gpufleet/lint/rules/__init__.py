@@ -9,5 +9,7 @@ SUBJECTS = (
     "installations",
     "requests",
     "workloads",
+    "fleet",
+    "hami",
     "cuda",
 )
