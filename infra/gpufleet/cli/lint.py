@@ -28,7 +28,8 @@ from gpufleet.findings.render import summary
 from gpufleet.findings.render import text as as_text
 
 if TYPE_CHECKING:
-    from gpufleet.lint.place import PoolNode
+    from gpufleet.fleet.model import Fleet
+    from gpufleet.lint.stack import StackNodes
 
 EXIT_OK, EXIT_ERRORS, EXIT_USAGE = 0, 1, 2
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -89,16 +90,21 @@ def run(args: argparse.Namespace) -> int:
     """0: no error found; 1: errors found; 2: wrong usage."""
     from gpufleet.lint import lint
     from gpufleet.lint.pools import merge
+    from gpufleet.lint.run import in_order
 
     try:
         files, unread = _files(args.paths)
-        nodes = _nodes(args)
+        nodes, fleet = _nodes(args)
         fixed = _fix(files, nodes, show=not args.json) if args.fix else []
     except UsageError as error:
         print(f"gpufleet lint: {error}", file=sys.stderr)
         return EXIT_USAGE
     judged = [(options, lint(files, options)) for _, options in nodes]
     found = unread + merge(judged)
+    if fleet is not None:
+        from gpufleet.lint.release import check_release
+
+        found = in_order(found + check_release(judged[0][1].documents, fleet))
     reports = [(name, report) for (name, _), (options, report) in zip(nodes, judged, strict=True) if _shown(options)]
     if args.json:
         document = _document(found, reports, fixed)
@@ -155,8 +161,8 @@ def _hidden(path: Path, root: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(root).parts)
 
 
-def _nodes(args: argparse.Namespace) -> list[tuple[str, Any]]:
-    """The nodes to check against: one set of options, or one per pool of a stack."""
+def _nodes(args: argparse.Namespace) -> tuple[list[tuple[str, Any]], Fleet | None]:
+    """The nodes to check against: one set of options, or one per pool of a stack, and its fleet."""
     from gpufleet.lint import Options
     from gpufleet.lint.recognise import FORCED
 
@@ -171,11 +177,11 @@ def _nodes(args: argparse.Namespace) -> list[tuple[str, Any]]:
     kind = FORCED[args.kind] if args.kind else None
     _check_driver(args.driver)
     if args.stack or args.stack_file:
-        more = _taints(args.taint)
+        stack, more = _stack(args), _taints(args.taint)
         return [
             (p.name, Options(p.node, env, args.driver or p.driver, kind, (*p.taints, *more), p.env, p))
-            for p in _pools(args)
-        ]
+            for p in stack.pools
+        ], stack.fleet
     if args.pool:
         raise UsageError("--pool needs --stack or --stack-file")
     if args.mig and not args.gpus:
@@ -188,7 +194,7 @@ def _nodes(args: argparse.Namespace) -> list[tuple[str, Any]]:
             node = parse_node(args.gpus, args.mig)
         except ValueError as error:
             raise UsageError(str(error)) from None
-    return [("", Options(node, env, args.driver, kind, _taints(args.taint)))]
+    return [("", Options(node, env, args.driver, kind, _taints(args.taint)))], None
 
 
 def _check_driver(text: str | None) -> None:
@@ -202,7 +208,7 @@ def _check_driver(text: str | None) -> None:
         raise UsageError(f"--driver: {error}") from None
 
 
-def _pools(args: argparse.Namespace) -> tuple[PoolNode, ...]:
+def _stack(args: argparse.Namespace) -> StackNodes:
     from gpufleet.lint.stack import nodes_of
 
     if args.gpus or args.mig:
@@ -210,7 +216,7 @@ def _pools(args: argparse.Namespace) -> tuple[PoolNode, ...]:
     if args.stack and args.stack_file:
         raise UsageError("--stack and --stack-file both name a stack; give one")
     try:
-        return nodes_of(args.stack, args.stack_file, args.pool).pools
+        return nodes_of(args.stack, args.stack_file, args.pool)
     except ValueError as error:
         raise UsageError(str(error)) from None
 

@@ -87,8 +87,9 @@ def _resources(document: Document, place: Place) -> Iterator[tuple[int, Finding]
                 near = closest_resource(resource, known)
                 if place.pool is not None and near is None and len(known) == 1 and resource not in HAMI:
                     near = known[0]
+                by = "By the plan" if offers.planned else "With the given configuration"
                 yield 4, document.found(
-                    "GF603", path, item, value=resource, allowed=known, closest=near, offered=offered
+                    "GF603", path, item, value=resource, allowed=known, closest=near, offered=offered, by=by
                 )
             elif number is not None and resource in bound and number > bound[resource]:
                 told.add(resource)

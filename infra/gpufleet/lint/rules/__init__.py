@@ -5,6 +5,7 @@ SUBJECTS = (
     "configuration",
     "use",
     "values",
+    "release",
     "daemon_sets",
     "installations",
     "requests",

@@ -7,7 +7,7 @@ _SOURCE = "Project-HAMi/HAMi (v2.10.0, pkg/device/nvidia/device.go)"
 
 GF630 = rule(
     "GF630", Severity.ERROR,
-    title="{value} vGPUs in one container, and a node has {most} cards.",
+    title="{value} vGPUs in one container are more than the cards of a node: {most}.",
     reason="HAMi takes each vGPU of a container from another card, and all of them from one node; the pod stays "
     "Pending.",
     remedy="Ask for at most {most}. For a larger part of a card raise nvidia.com/gpumem instead.",
