@@ -156,9 +156,7 @@ def _most_nodes(pool: FleetPool) -> int | None:
 
 def _classes(fleet: Fleet) -> frozenset[str] | None:
     """NVIDIA's runtime classes of the cluster; None where somebody may have made more than the stack knows of."""
-    known = distribution(fleet.distribution)
-    found = {pool_access(fleet, pool).runtime_class for pool in fleet.served} - {None}
-    found |= {known.runtime_class} - {None} if known else set()
+    found = {pool_access(fleet, pool).runtime_class for pool in fleet.served}
     if fleet.release is not None:
         found |= {fleet.release.runtime_class, *_OF_OPERATOR}
     elif fleet.place.kubeconfig(fleet.stack) is not None:  # a cluster that others have made
