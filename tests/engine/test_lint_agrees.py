@@ -7,6 +7,7 @@ of fleets without a cluster, is held against the real thing here.
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,7 +60,11 @@ def machines(twin: Twin) -> Iterator[None]:
 def outcome(twin: Twin, one: dict[str, Any]) -> str:
     """`refused` by the API server, `pending` for good, or the pool on whose node it runs."""
     name = one["metadata"]["name"]
-    body = {**one, "spec": {**one["spec"], "terminationGracePeriodSeconds": 0}}
+    body = copy.deepcopy(one)
+    body["spec"]["terminationGracePeriodSeconds"] = 0
+    for container in (*body["spec"].get("initContainers", ()), *body["spec"]["containers"]):
+        limits = container["resources"]["limits"]  # the client takes quantities as text
+        container["resources"]["limits"] = {resource: str(number) for resource, number in limits.items()}
     try:
         twin.core.create_namespaced_pod("default", body)
     except client.ApiException as error:
