@@ -116,16 +116,10 @@ def pods_per_node(document: Document, cards: Cards) -> int:
         if memory and cards.memory_mib:
             each.append(cards.memory_mib // memory)
         cores = min(asked.get(HAMI_CORES, 0), _ALL)
-        if cores or _whole(container):
-            each.append(_ALL // (cores or _ALL))
+        if cores:
+            each.append(_ALL // cores)
         slots = max(slots, cards.number * min(each))
     return slots // wanted if wanted else 0
-
-
-def _whole(container: Container) -> bool:
-    """Without memory, or with all of it, the webhook adds all cores."""
-    asked = numbers(container)
-    return asked.get(HAMI_MEMORY, 0) == 0 and asked.get(HAMI_PERCENTAGE, _ALL) >= _ALL
 
 
 def _memory(container: Container, cards: Cards) -> int | None:

@@ -14,6 +14,7 @@ from gpufleet.findings.path import PathParts
 from gpufleet.lint.document import Document, entries, get, pairs, text_at
 from gpufleet.lint.place import Labels
 from gpufleet.lint.pods import pod_path, pod_spec
+from gpufleet.lint.quantity import is_placeholder
 
 _AFFINITY = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 
@@ -65,7 +66,7 @@ def _term(term: Item, labels: Labels, path: PathParts) -> Miss | None:
 
 def _holds(labels: Labels, key: str, operator: str, values: tuple[str, ...]) -> bool | None:
     there = labels.has(key)
-    if there is None:
+    if there is None or any(is_placeholder(value) for value in values):
         return None
     if operator in ("Exists", "DoesNotExist"):
         return there is (operator == "Exists")

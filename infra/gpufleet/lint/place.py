@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from gpufleet.catalog.cuda import KnownDriver
 
 
+#: Labels that feature discovery and the operator write. Without the operator neither of them runs.
+DISCOVERED = "nvidia.com/"
+
+
 class Taint(Protocol):
     """A taint of a node."""
 
@@ -77,10 +81,11 @@ class Quota:
 class PoolNode:
     """The nodes of a pool, as the plan has them.
 
-    `node` is None where the hardware is not known, `offers` where nobody can tell what the nodes offer. `driver` and
-    `env` are what is known of the driver, and the environment that the stack gives the plugin. `most_nodes` counts the
-    autoscaler's maximum. `values`: by label, every value that some pool of the stack has. `adds_tolerations`: the
-    cluster's admission adds a toleration for the key of a requested resource.
+    `node` is None where the hardware is not known, `offers` where nobody can tell what the nodes offer. `profile` is
+    the key that the nodes' plugin reads, where a ConfigMap has several. `driver` and `env` are what is known of the
+    driver, and the environment that the stack gives the plugin. `most_nodes` counts the autoscaler's maximum. `values`:
+    by label, every value that some pool of the stack has. `adds_tolerations`: the cluster's admission adds a toleration
+    for the key of a requested resource.
     """
 
     name: str
@@ -89,6 +94,7 @@ class PoolNode:
     taints: tuple[Taint, ...]
     env: dict[str, str] = field(default_factory=dict)
     offers: Offers | None = None
+    profile: str | None = None
     labels: Labels = Labels()
     selector: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -108,3 +114,17 @@ class Place:
     pool: PoolNode | None = None
     gpus: int | None = None
     """The GPUs of a described node of which no configuration is given."""
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of the nodes. What a configuration of the user's own makes of feature discovery's is not known."""
+        if self.pool is None:
+            return Labels()
+        if self.offers.planned:
+            return self.pool.labels
+        own = self.pool.labels
+        return Labels(
+            {k: v for k, v in own.known.items() if not k.startswith(DISCOVERED)},
+            frozenset(k for k in own.decided if not k.startswith(DISCOVERED)),
+            tuple(prefix for prefix in own.prefixes if prefix != DISCOVERED),
+        )

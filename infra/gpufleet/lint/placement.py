@@ -18,7 +18,7 @@ from gpufleet.lint.node_labels import Miss, asks_for, misses
 from gpufleet.lint.offers import HAMI, name_is_possible, of_plugin
 from gpufleet.lint.place import Place, PoolNode
 from gpufleet.lint.pods import containers, pod_path, pod_spec, program
-from gpufleet.lint.quantity import count
+from gpufleet.lint.quantity import count, is_placeholder
 from gpufleet.lint.workload import GPU, closest_resource, repelled, untolerated
 
 OURS = "gpufleet.dev/"
@@ -56,8 +56,8 @@ class Stay:
 def is_placed(document: Document) -> bool:
     """Whether placement is judged at all: the pod asks for GPUs, or chooses one of gpufleet's pools."""
     every = list(containers(document))
-    if not every or any(program(c) for c in every):
-        return False
+    if not every or any(program(c) for c in every) or text_at(pod_spec(document), "nodeName"):
+        return False  # with nodeName the scheduler is not asked
     return any(of_plugin(name) for c in every for name in requests(c)) or asks_for(document, OURS)
 
 
@@ -109,8 +109,8 @@ def _too_many(
 def _labels(document: Document, place: Place) -> Iterator[tuple[int, Finding]]:
     if place.pool is None:
         return
-    for miss in misses(document, place.pool.labels):
-        yield _distance(miss, place.pool), _label(document, miss, place.pool)
+    for miss in misses(document, place.labels):
+        yield _distance(miss, place.pool), _label(document, miss, place)
 
 
 def _distance(miss: Miss, pool: PoolNode) -> int:
@@ -131,11 +131,12 @@ def _meant(value: str, miss: Miss, pool: PoolNode) -> str | None:
     return near
 
 
-def _label(document: Document, miss: Miss, pool: PoolNode) -> Finding:
+def _label(document: Document, miss: Miss, place: Place) -> Finding:
+    labels, pool = place.labels, place.pool or PoolNode("", None, None, ())
     known = list(pool.values.get(miss.key, ()))
     near = _meant(miss.wanted[0], miss, pool) if miss.wanted and miss.operator == "In" else None
-    if miss.key in pool.labels.known:
-        why = f"There the label is {miss.key}={pool.labels.known[miss.key]}."
+    if miss.key in labels.known:
+        why = f"There the label is {miss.key}={labels.known[miss.key]}."
     else:
         why = f"Nothing in the stack puts a label {miss.key} on its nodes."
     chosen = ", ".join(f"{key}: {value}" for key, value in pool.selector.items())
@@ -176,6 +177,8 @@ def _runtime_class(document: Document, place: Place) -> Iterator[Finding]:
     classes, path = place.pool.classes, (*(pod_path(document) or ()), "runtimeClassName")
     item = get(pod_spec(document), "runtimeClassName")
     name = text_at(pod_spec(document), "runtimeClassName")
+    if is_placeholder(name):
+        return
     exists = classes.exist is not None and name in classes.exist
     if not name:
         elsewhere = document.places and not _says(document, "runtimeClassName")

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpufleet.findings.finding import Finding
 from gpufleet.lint.demand import is_sidecar
-from gpufleet.lint.document import Document, entries, get, pairs, text_at
+from gpufleet.lint.document import Document, entries, get, pairs, text_at, truth
 from gpufleet.lint.offers import Offers
 from gpufleet.lint.pods import Container, containers, pod_spec, program
 from gpufleet.lint.tables import table
@@ -43,21 +43,25 @@ def _has_device(container: Container) -> bool:
 
 
 def _gpu_program(container: Container) -> str | None:
-    if container.init and not is_sidecar(container):
-        return None  # it prepares something
-    known = table("gpu_programs")
-    words = " ".join(container.words)
-    env = " ".join(f"{name}={value}" for name, value in container.env().items() if name.endswith("DEVICE"))
-    text = f"{container.image} {words} {env}".lower()
-    if any(re.search(rf"(?<![a-z]){re.escape(part)}(?![a-z])", text) for part in known["elsewhere"]):
+    prepares = container.init and not is_sidecar(container)
+    if prepares or truth(container.item, "securityContext", "privileged") is True:
+        return None  # a privileged container sees every GPU of the host
+    known, words = table("gpu_programs"), " ".join(container.words)
+    devices = [value for name, value in container.env().items() if name.endswith("_DEVICE")]
+    hardware = " ".join([container.image, container.flags().get("--device", ""), *devices]).lower()
+    if any(re.search(rf"(?<![a-z]){part}(?![a-z])", hardware) for part in known["elsewhere"]):
         return None
-    if any(part in words for part in known["without_gpu"]):
+    if any(_word(part, words) for part in known["without_gpu"]):
         return None
     return next((row["name"] for row in known["programs"] if _matches(row, container, words)), None)
 
 
 def _matches(row: dict[str, Any], container: Container, words: str) -> bool:
-    if any(re.search(rf"(?<![\w.-]){re.escape(part)}(?![\w.-])", words) for part in row["words"]):
+    if any(_word(part, words) for part in row["words"]):
         return True
     own = row["own_program"] and not entries(container.item, "command")
     return bool(own and any(part in container.image for part in row["images"]))
+
+
+def _word(part: str, words: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(part)}(?![\w.-])", words) is not None

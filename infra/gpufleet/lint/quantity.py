@@ -1,4 +1,4 @@
-"""Quantities of Kubernetes as whole numbers."""
+"""Quantities of Kubernetes as whole numbers, and values that are still to be filled in."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from fractions import Fraction
 from gpufleet.device_plugin.yaml11 import Item
 
 _QUANTITY = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(m|k|M|G|Ki|Mi|Gi|[eE][+-]?\d{1,2})?")
+#: `${GPUS}` of envsubst, `<number>` of documentation, `{{ gpus }}` of a template, `?*` of a policy's pattern.
+_PLACEHOLDER = re.compile(r"[${}<>*?|]")
 _FACTORS: dict[str, Fraction | int] = {
     "": 1,
     "m": Fraction(1, 1000),
@@ -35,3 +37,8 @@ def count(item: Item) -> int | None:
     factor: Fraction | int = _FACTORS[unit] if unit in _FACTORS else Fraction(10) ** int(unit[1:])
     number = Fraction(f"{match[1]}{match[2]}") * factor
     return int(number) if number.denominator == 1 else None
+
+
+def is_placeholder(value: object) -> bool:
+    """Whether a text is to be replaced by something else before Kubernetes sees it."""
+    return isinstance(value, str) and _PLACEHOLDER.search(value) is not None

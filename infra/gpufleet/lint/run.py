@@ -98,13 +98,15 @@ def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Re
 
 def _place(checked: list[Checked], options: Options) -> Place:
     """What the nodes offer: by the configurations among the texts, else by the plan of the pool."""
-    given = offers(checked, options.node)
-    if options.pool is None:
+    pool = options.pool
+    own = [one for one in checked if pool is not None and one.config.path and one.config.path[-1] == pool.profile]
+    given = offers(own or checked, options.node)
+    if pool is None:
         plain = options.node is not None and not checked and not options.node.mig
         return Place(given, options.taints, gpus=options.node.gpus if plain and options.node else None)
     if not checked:
-        given = options.pool.offers or Offers(planned=True)
-    return Place(given, options.taints, options.pool)
+        given = pool.offers or Offers(planned=True)
+    return Place(given, options.taints, pool)
 
 
 def _as_files(documents: list[Document], text: str) -> list[Document]:

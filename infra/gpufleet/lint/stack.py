@@ -12,7 +12,7 @@ from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.lint.gather import operator_env
 from gpufleet.lint.node import UNKNOWN_PRODUCT
 from gpufleet.lint.offers import Offers, Share
-from gpufleet.lint.place import Cards, Labels, PoolNode, Quota, RuntimeClasses
+from gpufleet.lint.place import DISCOVERED, Cards, Labels, PoolNode, Quota, RuntimeClasses
 from gpufleet.parts.names import METHOD_LABEL, POOL_LABEL
 from gpufleet.stackfile.project import project
 from gpufleet.teams.teams import pool_access, team_plans
@@ -21,8 +21,6 @@ from gpufleet.teams.teams import pool_access, team_plans
 _OF_OPERATOR = ("nvidia-cdi", "nvidia-legacy")
 #: Labels that only gpufleet writes.
 _OURS = "gpufleet.dev/"
-#: Labels that feature discovery and the operator write. Without the operator neither of them runs.
-_DISCOVERED = "nvidia.com/"
 _PRODUCT = "nvidia.com/gpu.product"
 
 
@@ -82,6 +80,7 @@ def of_fleet(fleet: Fleet) -> tuple[PoolNode, ...]:
                 taints=pool.taints,
                 env=_env(fleet),
                 offers=_offers(fleet, pool, node),
+                profile=pool.profile_name,
                 labels=_labels(fleet, pool, decided),
                 selector=dict(pool.selector),
                 values=values,
@@ -144,7 +143,7 @@ def _labels(fleet: Fleet, pool: FleetPool, decided: frozenset[str]) -> Labels:
         decided = frozenset()
     prefixes = [_OURS]
     if pool.served and fleet.release is None:
-        prefixes.append(_DISCOVERED)
+        prefixes.append(DISCOVERED)
     elif pool.served and pool.hardware.model and pool.hardware.model.product:
         decided = decided | {_PRODUCT}
     return Labels(dict(pool.offer.labels), decided, tuple(prefixes))

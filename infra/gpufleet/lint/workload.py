@@ -12,10 +12,8 @@ from gpufleet.lint.document import Document, entries, get, pairs, text_at
 from gpufleet.lint.offers import HAMI, PREFIX, Offers, name_is_possible
 from gpufleet.lint.place import Taint
 from gpufleet.lint.pods import Container, containers, pod_path, pod_spec, program
-from gpufleet.lint.quantity import count
+from gpufleet.lint.quantity import count, is_placeholder
 
-#: `${GPUS}` of envsubst, `<number>` of documentation, `{{ gpus }}` of a template, `?*` of a policy's pattern.
-_PLACEHOLDER = re.compile(r"[${}<>*?|]")
 #: `gpu`, `nvidia/gpu`, `nvidia-gpu`, `nvidia.com.gpu`, and the name of Kubernetes 1.6 to 1.10.
 _MISTYPED = re.compile(r"(?i)(nvidia[-._/]?)?gpus?|nvidia\.com?[-._]gpus?|alpha\.kubernetes\.io/nvidia-gpu")
 GPU = _TAINT = "nvidia.com/gpu"
@@ -56,7 +54,7 @@ def _container(
     for resource, item in asked.items():
         path = place_of(container, resource)
         number = count(item)
-        if number is None and not (isinstance(item.value, str) and _PLACEHOLDER.search(item.value)):
+        if number is None and not is_placeholder(item.value):
             why = "The API server refuses fractions of extended resources."
             if item.value is None:
                 why = "The API server takes null for 0: the container gets no GPU."
@@ -72,7 +70,8 @@ def _container(
             near = closest_resource(resource, known)
             yield document.found("GF602", path, item, value=resource, allowed=allowed, closest=near)
         share = offers.share(resource)
-        if number is not None and number > 1 and share is not None and not share.refuses_more_than_one:
+        offered = not offers.planned or resource in offers.capacity
+        if number is not None and number > 1 and share is not None and offered and not share.refuses_more_than_one:
             yield document.found("GF600", path, item, value=number, key=resource)
     mig = sorted(r for r in asked if r.startswith(PREFIX + "mig-"))
     total = sum(count(asked[r]) or 0 for r in mig)
@@ -146,6 +145,8 @@ def _tolerated(spec: Item | None, taint: Taint) -> bool:
         key, value = text_at(toleration, "key"), text_at(toleration, "value")
         exists = text_at(toleration, "operator") == "Exists"
         effect = text_at(toleration, "effect")
+        if is_placeholder(key) or is_placeholder(value):
+            return True
         if effect in ("", taint.effect) and (
             (exists and key in ("", taint.key)) or (not exists and key == taint.key and value == taint.value)
         ):

@@ -195,6 +195,8 @@ def test_rp_04_nodes_that_somebody_else_labels() -> None:
     wrong = the("GF625", lint_stack(stack, cuda_pod(one_gpu, nodeSelector={POOL: "r7"})))
     assert "rack: r7" in wrong.remedy
     assert errors(lint_stack(stack, cuda_pod(one_gpu, nodeSelector={"room": "a"}))) == []
+    beside = {**stack, "pools": [*stack["pools"], host_pool("t4", labels={"room": "b"}, driver="operator")]}
+    assert errors(lint_stack(beside, cuda_pod(one_gpu, nodeSelector={"room": "a"}))) == []  # some of r7 may have it
 
 
 def test_products_of_shared_pools() -> None:
@@ -314,6 +316,45 @@ def test_a_configuration_among_the_texts_counts_before_the_plan() -> None:
     assert errors(lint_stack(stack, asks)) == ["GF603"]
     renamed = GPU4.replace("    resources:", "    renameByDefault: true\n    resources:")
     assert errors(lint_stack(stack, renamed, asks)) == []
+
+
+def test_of_several_configurations_each_pool_reads_its_own() -> None:
+    stack = sections(host_pool("whole"), host_pool("t4", sharing="ts"), sharing={"ts": SHARED})
+    compiled = compile_data(stack)
+    assert compiled.plan is not None and compiled.plan.operator is not None
+    made = compiled.plan.operator.config_map
+    text = yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": made.name}, "data": made.data})
+    two = cuda_pod({"nvidia.com/gpu": 2}, nodeSelector={POOL: "whole"})
+    assert "GF624" in errors(lint_stack(stack, text, two))
+
+
+def test_labels_under_a_configuration_of_the_users_own() -> None:
+    product = cuda_pod({"nvidia.com/gpu": 1}, nodeSelector={"nvidia.com/gpu.product": "Tesla-T4-SHARED"})
+    stack = sections(host_pool("t4"))
+    assert errors(lint_stack(stack, product)) == ["GF625"]
+    assert errors(lint_stack(stack, GPU4, product)) == []
+
+
+def test_values_that_are_still_to_be_filled_in() -> None:
+    stack = sections(host_pool("l4", "L4", taints=["team=ml:NoSchedule"]), route="plugin")
+    filled = {"nodeSelector": {POOL: "${POOL}"}, "runtimeClassName": "{{ class }}",
+              "tolerations": [{"key": "${TAINT}", "operator": "Exists"}]}  # fmt: skip
+    assert errors(lint_stack(stack, cuda_pod({"nvidia.com/gpu": "${GPUS}"}, **filled))) == []
+
+
+def test_pods_that_are_on_a_node_already() -> None:
+    stack = sections(host_pool("t4", taints=["team=ml:NoSchedule"]))
+    assert errors(lint_stack(stack, cuda_pod({"nvidia.com/gpu": 1}, nodeName="t4-0"))) == []
+
+
+def test_shares_are_judged_where_the_pod_can_be() -> None:
+    more = {**SHARED, "failRequestsGreaterThanOne": False}
+    stack = sections(host_pool("whole", gpus=4), host_pool("ts", sharing="ts", taints=["team=ml:NoSchedule"]),
+                     sharing={"ts": more})  # fmt: skip
+    assert codes(lint_stack(stack, cuda_pod({"nvidia.com/gpu": 2}))) == []
+    renamed = {"ts": {**SHARED, "renameByDefault": True}}
+    both = sections(host_pool("whole", gpus=4), host_pool("ts", sharing="ts"), sharing=renamed)
+    assert codes(lint_stack(both, cuda_pod({"nvidia.com/gpu.shared": 2}))) == ["GF601", "GF612"]
 
 
 def test_resources_of_other_software_are_not_the_plugins() -> None:

@@ -60,6 +60,7 @@ def test_rp_23_nine_vgpus_need_nine_cards() -> None:
         (1, [{GPU: 1, MEM: 23034}], []),
         (1, [{GPU: 1, MEM: 23035}], ["GF631"]),
         (4, [{GPU: 4, MEM: 23034}], []),
+        (2, [{GPU: 1, MEM: 30000}], ["GF631"]),  # two cards have it, one has not
         (4, [{GPU: 4, MEM: 23035}], ["GF631"]),  # for each of them
         (1, [{GPU: 1, MEM: 12000}, {GPU: 1, MEM: 11000}], []),
         (1, [{GPU: 1, MEM: 12000}, {GPU: 1, MEM: 12000}], ["GF631"]),  # containers of a pod are on one node

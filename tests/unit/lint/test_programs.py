@@ -54,6 +54,8 @@ def test_rp_30_a_server_without_a_gpu() -> None:
         deployment("nvcr.io/nim/meta/llama3-8b-instruct:1.0.0"),
         deployment("nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0"),
         deployment("ubuntu:22.04", command=["nvidia-smi", "-L"]),
+        deployment("ubuntu:22.04", command=["sh", "-c", "while true; do nvidia-smi; sleep 60; done"]),
+        deployment(VLLM, ["--model", "m", "--download-dir", "/cache", "--cpu-offload-gb", "4"]),
     ],
 )  # fmt: skip
 def test_rp_30_programs_that_need_a_gpu(text: str) -> None:
@@ -77,6 +79,10 @@ def test_rp_30_programs_that_need_a_gpu(text: str) -> None:
         deployment(VLLM, command=["sh", "-c", "ray start --head --block"]),
         deployment(VLLM, command=["huggingface-cli", "download", "m"]),
         deployment(VLLM, command=["python3", "client.py"]),
+        deployment(VLLM, ["--help"]),
+        deployment("bitnami/kubectl", command=["sh", "-c", "kubectl exec -n ml train-0 -- nvidia-smi"]),
+        deployment("busybox", command=["chroot", "/host", "nvidia-smi"]),
+        deployment("own:1", command=["nvidia-smi"], securityContext={"privileged": True}),
         deployment("lmcache/lmstack-router:v0.1.0", ["--service-discovery", "k8s"]),
         deployment("busybox", spec={"initContainers": [{"name": "i", "image": VLLM, "args": ["--model", "m"]}]}),
         deployment("nvcr.io/nvidia/k8s/dcgm-exporter:4.2.3-4.1.3-ubuntu22.04"),
