@@ -2,11 +2,12 @@
 
 It reads plugin configurations, ConfigMaps, values of the GPU Operator's chart and of the plugin's chart,
 ClusterPolicies, DaemonSets and workloads, from files, folders or `kubectl get -o yaml`. Everything given in one
-call is checked together: names must agree, and workloads must ask for what the nodes offer.
+call is checked together: names must agree, and workloads must ask for what the nodes offer. With a stack, its plan
+says what the nodes of each pool offer.
 
 examples:
     gpufleet lint manifests/ --gpus 4xA100-80GB
-    gpufleet lint values.yaml config.yaml --stack aks-prod
+    gpufleet lint manifests/ values.yaml --stack aks-prod
     kubectl get cm,ds,deploy -A -o yaml | gpufleet lint - --gpus 2xT4
 
 Exit code: 0 no errors, 1 errors, 2 wrong usage.
