@@ -7,7 +7,10 @@ gpumem counts for each of them, a container without gpumem takes all memory and 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
 
 from gpufleet.device_plugin.yaml11 import Item
 from gpufleet.findings.finding import Finding
@@ -15,11 +18,12 @@ from gpufleet.lint.demand import is_sidecar, numbers, place_of, requests
 from gpufleet.lint.document import Document, truth
 from gpufleet.lint.offers import HAMI, HAMI_CORES, HAMI_MEMORY, HAMI_PERCENTAGE
 from gpufleet.lint.place import Cards
-from gpufleet.lint.pods import Container, containers
+from gpufleet.lint.pods import Container, containers, pod_path
 
 GPU = "nvidia.com/gpu"
 _MOST_MIB = 2**31 - 1
 _ALL = 100
+_MOST_STATES = 100
 
 
 def check_requests(document: Document) -> Iterator[Finding]:
@@ -46,35 +50,85 @@ def check_requests(document: Document) -> Iterator[Finding]:
             yield document.found("GF635", path, items[HAMI_PERCENTAGE], value=percentage, memory=memory)
 
 
+#: What is left of each card: memory, cores, pods.
+_Left = tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Want:
+    """What one container takes of each of `number` cards; `memory` is None where the card's is not known."""
+
+    number: int
+    memory: int | None
+    cores: int
+
+
 def check_cards(document: Document, cards: Cards) -> Iterator[Finding]:
     """What the cards of one node cannot give. These keep HAMi's scheduler from the node."""
-    total = 0
+    together: list[Want] = []
     for container in containers(document):
-        number, memory = vgpus(container), _memory(container, cards)
-        if not number:
+        want = _want(container, cards)
+        if want is None:
             continue
         asked = numbers(container).get(HAMI_MEMORY)
-        if number > cards.number:
+        if want.number > cards.number:
             path, item = _place(container)
             why = "HAMi takes each vGPU of a container from another card, and all of them from one node."
             if asked and cards.memory_mib:
                 have = cards.number * cards.memory_mib
-                why += f" Their memory alone would be {number} x {asked} = {number * asked} MiB of {have}."
-            yield document.found("GF630", path, item, value=number, most=cards.number, because=why)
-        elif memory is not None and cards.memory_mib is not None and memory > cards.memory_mib:
-            item = requests(container)[HAMI_MEMORY]
-            why = f"gpumem counts MiB of one card, for each vGPU; a card has {cards.memory_mib}."
-            yield document.found(
-                "GF631", place_of(container, HAMI_MEMORY), item, value=memory, most=cards.memory_mib, because=why
-            )
-        elif not container.init or is_sidecar(container):
-            total += number * (memory or 0)
-            have = cards.number * (cards.memory_mib or 0)
-            if cards.memory_mib is not None and total > have:
-                path, item = _place(container)
-                why = f"All containers together ask for {total} MiB; the cards of one node have {have}."
-                yield document.found("GF631", path, item, value=total, most=have, because=why)
-                return
+                why += f" Their memory alone would be {want.number} x {asked} = {want.number * asked} MiB of {have}."
+            yield document.found("GF630", path, item, value=want.number, most=cards.number, because=why)
+            return
+        if want.memory is not None and cards.memory_mib is not None and want.memory > cards.memory_mib:
+            path, item = place_of(container, HAMI_MEMORY), requests(container)[HAMI_MEMORY]
+            yield document.found("GF631", path, item, value=want.memory, most=cards.memory_mib)
+            return
+        if not container.init or is_sidecar(container):
+            together.append(want)
+    if len(together) > 1 and not _fit(together, cards):
+        there = f"{cards.number} x {cards.memory_mib} MiB" if cards.memory_mib else f"{cards.number} cards"
+        wanted = ", ".join(f"{w.number} x {w.memory} MiB" if w.memory else f"{w.number} vGPUs" for w in together)
+        yield document.found("GF639", (*(pod_path(document) or ()), "containers"), value=wanted, have=there)
+
+
+def _fit(wants: list[Want], cards: Cards) -> bool:
+    """Whether there is any way to give all containers their cards. Cards are alike, so only what is left of each
+    counts. Where there are too many ways to look at, the answer is yes."""
+    states: set[_Left] = {((cards.memory_mib or 0, _ALL, cards.split),) * cards.number}
+    for want in wants:
+        states = {after for state in states for after in _given(state, want, cards.split)}
+        if len(states) > _MOST_STATES:
+            return True
+    return bool(states)
+
+
+def _given(state: _Left, want: Want, split: int) -> Iterator[_Left]:
+    """What may be left once a container has got its cards."""
+    memory, kinds = want.memory or 0, Counter(state)
+    able = [card for card in kinds if _takes(card, memory, want.cores, split)]
+    for counts in product(*(range(min(kinds[card], want.number) + 1) for card in able)):
+        if sum(counts) != want.number:
+            continue
+        after = Counter(kinds)
+        for (mib, cores, pods), times in zip(able, counts, strict=True):
+            after[mib, cores, pods] -= times
+            after[mib - memory, cores - want.cores, pods - 1] += times
+        yield tuple(sorted(after.elements()))
+
+
+def _takes(card: tuple[int, int, int], memory: int, wanted: int, split: int) -> bool:
+    """A card whose cores are all given takes nobody else, and who wants all cores wants the card alone."""
+    mib, cores, pods = card
+    return pods > 0 and mib >= memory and cores >= max(wanted, 1) and (wanted < _ALL or pods == split)
+
+
+def _want(container: Container, cards: Cards) -> Want | None:
+    number = vgpus(container)
+    if not number:
+        return None
+    asked = numbers(container)
+    whole = asked.get(HAMI_PERCENTAGE, _ALL) >= _ALL and HAMI_MEMORY not in asked
+    return Want(number, _memory(container, cards), min(asked.get(HAMI_CORES, _ALL if whole else 0), _ALL))
 
 
 def check_whole_cards(document: Document, cards: Cards) -> Iterator[Finding]:
@@ -104,22 +158,16 @@ def vgpus(container: Container) -> int:
 
 def pods_per_node(document: Document, cards: Cards) -> int:
     """An upper bound of how many such pods the cards of one node take."""
-    slots = wanted = 0
-    for container in containers(document):
-        number = vgpus(container)
-        if not number or (container.init and not is_sidecar(container)):
-            continue
-        wanted += number
-        asked = numbers(container)
+    wants = [w for c in containers(document) if not c.init or is_sidecar(c) if (w := _want(c, cards)) is not None]
+    slots = 0
+    for want in wants:
         each = [cards.split]
-        memory = _memory(container, cards)
-        if memory and cards.memory_mib:
-            each.append(cards.memory_mib // memory)
-        cores = min(asked.get(HAMI_CORES, 0), _ALL)
-        if cores:
-            each.append(_ALL // cores)
+        if want.memory and cards.memory_mib:
+            each.append(cards.memory_mib // want.memory)
+        if want.cores:
+            each.append(_ALL // want.cores)
         slots = max(slots, cards.number * min(each))
-    return slots // wanted if wanted else 0
+    return slots // sum(want.number for want in wants) if wants else 0
 
 
 def _memory(container: Container, cards: Cards) -> int | None:

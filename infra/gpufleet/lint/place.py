@@ -83,9 +83,9 @@ class PoolNode:
 
     `node` is None where the hardware is not known, `offers` where nobody can tell what the nodes offer. `profile` is
     the key that the nodes' plugin reads, where a ConfigMap has several. `driver` and `env` are what is known of the
-    driver, and the environment that the stack gives the plugin. `most_nodes` counts the autoscaler's maximum. `values`:
-    by label, every value that some pool of the stack has. `adds_tolerations`: the cluster's admission adds a toleration
-    for the key of a requested resource.
+    driver, and the environment that the stack gives the plugin. `most_nodes` counts the autoscaler's maximum.
+    `resources` and `values` are those of all pools of the stack: names of resources, and by label every value.
+    `adds_tolerations`: the cluster's admission adds a toleration for the key of a requested resource.
     """
 
     name: str
@@ -95,6 +95,7 @@ class PoolNode:
     env: dict[str, str] = field(default_factory=dict)
     offers: Offers | None = None
     profile: str | None = None
+    resources: tuple[str, ...] = ()
     labels: Labels = Labels()
     selector: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)

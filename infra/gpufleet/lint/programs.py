@@ -10,7 +10,6 @@ from typing import Any
 from gpufleet.findings.finding import Finding
 from gpufleet.lint.demand import is_sidecar
 from gpufleet.lint.document import Document, entries, get, pairs, text_at, truth
-from gpufleet.lint.offers import Offers
 from gpufleet.lint.pods import Container, containers, pod_spec, program
 from gpufleet.lint.tables import table
 
@@ -19,8 +18,9 @@ _OF_KUBERNETES = ("kubernetes.io/", "hugepages-")
 _VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 
 
-def check_programs(document: Document, offers: Offers) -> Iterator[Finding]:
-    """GPU programs in a pod that has no GPU: no resource, no claim, no runtime class of NVIDIA's."""
+def check_programs(document: Document, resource: str) -> Iterator[Finding]:
+    """GPU programs in a pod that has no GPU: no resource, no claim, no runtime class of NVIDIA's.
+    `resource` is what it could ask for."""
     every = list(containers(document))
     spec = pod_spec(document)
     if any(program(c) or _has_device(c) for c in every) or entries(spec, "resourceClaims"):
@@ -32,7 +32,6 @@ def check_programs(document: Document, offers: Offers) -> Iterator[Finding]:
     for container in every:
         name = _gpu_program(container)
         if name:
-            resource = next(iter(offers.capacity), "nvidia.com/gpu")
             yield document.found("GF638", container.path, container.item, value=name, resource=resource)
 
 

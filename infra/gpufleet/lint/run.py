@@ -24,7 +24,7 @@ from gpufleet.lint.recognise import recognise
 from gpufleet.lint.selection import check_selection
 from gpufleet.lint.sharing import check_reservations, check_sharing
 from gpufleet.lint.values import check_values
-from gpufleet.lint.workload import check_own_taints, check_workload
+from gpufleet.lint.workload import GPU, check_own_taints, check_workload
 
 _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
@@ -122,6 +122,7 @@ def check_documents(
 ) -> list[Finding]:
     """All checks except those of single configurations and of the place."""
     found: list[Finding] = []
+    names = (options.pool.resources if options.pool else ()) or tuple(place.offers.capacity) or (GPU,)
     away = {id(document) for document, one in stays if not one.fits}
     workloads = run.of(Kind.WORKLOAD, Kind.DAEMON_SET)
     for document in run.of(Kind.OPERATOR_VALUES, Kind.CHART_VALUES, Kind.CLUSTER_POLICY):
@@ -131,9 +132,9 @@ def check_documents(
         elsewhere = options.pool is not None and id(document) in away
         here = Offers(planned=place.offers.planned) if elsewhere else place.offers
         found += check_daemon_set(document, run, checked)
-        found += check_workload(document, here)
+        found += check_workload(document, here, names)
         found += check_requests(document)
-        found += check_programs(document, place.offers)
+        found += check_programs(document, names[0])
         found += check_own_taints(document, options.taints)
         if elsewhere:
             continue

@@ -67,6 +67,7 @@ def of_fleet(fleet: Fleet) -> tuple[PoolNode, ...]:
                 values[key].append(value)
     decided = frozenset(key for pool in fleet.pools for key in pool.labels) | {POOL_LABEL, METHOD_LABEL}
     known = distribution(fleet.distribution)
+    resources = tuple(dict.fromkeys(name for pool in fleet.served for name in pool.method.resources))
     exist = _classes(fleet)
     quotas = _quotas(fleet)
     found = []
@@ -81,6 +82,7 @@ def of_fleet(fleet: Fleet) -> tuple[PoolNode, ...]:
                 env=_env(fleet),
                 offers=_offers(fleet, pool, node),
                 profile=pool.profile_name,
+                resources=resources,
                 labels=_labels(fleet, pool, decided),
                 selector=dict(pool.selector),
                 values=values,
@@ -131,7 +133,7 @@ def _offers(fleet: Fleet, pool: FleetPool, node: NodeLayout | None) -> Offers | 
 
 def _cards(pool: FleetPool) -> Cards | None:
     """HAMi registers each card with its memory times the scaling (Project-HAMi/HAMi, devices.go)."""
-    if pool.method.strategy != "hami" or pool.hardware.gpus is None:
+    if not pool.method.vgpus or pool.hardware.gpus is None:
         return None
     memory = pool.hardware.model.memory_mib if pool.hardware.model else None
     scaled = int(memory * pool.method.memory_scale) if memory else None

@@ -27,13 +27,13 @@ def gpu_requests(document: Document) -> dict[str, Item]:
     return found
 
 
-def check_workload(document: Document, offers: Offers) -> Iterator[Finding]:
-    """Everything about one pod-carrying object but sharing of memory and spread."""
+def check_workload(document: Document, offers: Offers, names: Sequence[str]) -> Iterator[Finding]:
+    """Everything about one pod-carrying object but sharing of memory and spread. `names` are resources to ask for."""
     if any(program(c) for c in containers(document)):
         return  # the plugin's own pods see every GPU on purpose
     for container in containers(document):
         asked = requests(container)
-        yield from _container(document, container, asked, offers)
+        yield from _container(document, container, asked, offers, names)
         yield from _mistyped(document, container)
         yield from _visible(document, container, asked)
     spec, path = pod_spec(document), pod_path(document) or ()
@@ -48,7 +48,7 @@ def check_workload(document: Document, offers: Offers) -> Iterator[Finding]:
 
 
 def _container(
-    document: Document, container: Container, asked: dict[str, Item], offers: Offers
+    document: Document, container: Container, asked: dict[str, Item], offers: Offers, names: Sequence[str]
 ) -> Iterator[Finding]:
     limits = pairs(container.item, "resources", "limits")
     for resource, item in asked.items():
@@ -65,9 +65,8 @@ def _container(
         if resource not in limits or (wanted is not None and count(wanted) != number):
             yield document.found("GF605", path, wanted or item, key=resource)
         if not name_is_possible(resource):
-            known = list(offers.capacity) or [GPU]
-            allowed = known if offers.certain else ()
-            near = closest_resource(resource, known)
+            allowed = names if offers.certain else ()
+            near = closest_resource(resource, list(names))
             yield document.found("GF602", path, item, value=resource, allowed=allowed, closest=near)
         share = offers.share(resource)
         offered = not offers.planned or resource in offers.capacity

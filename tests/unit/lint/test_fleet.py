@@ -357,6 +357,15 @@ def test_shares_are_judged_where_the_pod_can_be() -> None:
     assert codes(lint_stack(both, cuda_pod({"nvidia.com/gpu.shared": 2}))) == ["GF601", "GF612"]
 
 
+def test_what_holds_on_every_pool_is_said_once() -> None:
+    stack = sections(host_pool("a"), host_pool("b", sharing="ts"), host_pool("c", sharing="re"),
+                     sharing={"ts": SHARED, "re": {**SHARED, "renameByDefault": True}})  # fmt: skip
+    text = cuda_pod({}).replace(CUDA, "vllm/vllm-openai:v0.10.1")
+    assert [x.code for x in lint_stack(stack, text)] == ["GF638"]
+    wrong = the("GF602", lint_stack(stack, cuda_pod({"nvidia.com/gpus": 1})))
+    assert "pool" not in wrong.message and wrong.closest == "nvidia.com/gpu"
+
+
 def test_resources_of_other_software_are_not_the_plugins() -> None:
     stack = sections(host_pool("t4"))
     for name in ("nvidia.com/hostdev", "nvidia.com/GA102GL_A10", "rdma/hca", "amd.com/gpu"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -63,11 +64,16 @@ def test_rp_23_nine_vgpus_need_nine_cards() -> None:
         (2, [{GPU: 1, MEM: 30000}], ["GF631"]),  # two cards have it, one has not
         (4, [{GPU: 4, MEM: 23035}], ["GF631"]),  # for each of them
         (1, [{GPU: 1, MEM: 12000}, {GPU: 1, MEM: 11000}], []),
-        (1, [{GPU: 1, MEM: 12000}, {GPU: 1, MEM: 12000}], ["GF631"]),  # containers of a pod are on one node
+        (1, [{GPU: 1, MEM: 12000}, {GPU: 1, MEM: 12000}], ["GF639"]),  # containers of a pod are on one node
         (2, [{GPU: 1, MEM: 12000}, {GPU: 1, MEM: 12000}], []),
         (1, [{MEM: 24000}], ["GF631"]),  # the webhook adds one vGPU
         (1, [{GPU: 1, PART: 100}], []),
-        (1, [{GPU: 1, PART: 60}, {GPU: 1, PART: 60}], ["GF631"]),
+        (2, [{GPU: 1, MEM: 12000}, {GPU: 1, MEM: 12000}, {GPU: 1, MEM: 12000}], ["GF639"]),
+        (2, [{GPU: 1, MEM: 8000}, {GPU: 1, MEM: 8000}, {GPU: 1, MEM: 20000}], []),
+        (1, [{GPU: 1, PART: 60}, {GPU: 1, PART: 60}], ["GF639"]),
+        (1, [{GPU: 1, MEM: 10, CORES: 60}, {GPU: 1, MEM: 10, CORES: 60}], ["GF639"]),
+        (1, [{GPU: 1, MEM: 10, CORES: 100}, {GPU: 1, MEM: 10}], ["GF639"]),
+        (2, [{GPU: 2, MEM: 20000}, {GPU: 1, MEM: 4000}], ["GF639"]),
         (1, [{GPU: 11, MEM: 100}], ["GF624", "GF630"]),  # ten are registered
         (1, [{GPU: 1}], []),
     ],
@@ -130,3 +136,42 @@ def test_replicas_against_the_cards(limits: dict[str, Any], most: int) -> None:
     two_nodes = stack(gpus=2, hosts=2)
     assert errors(lint_stack(two_nodes, pod(limits, replicas=most))) == []
     assert errors(lint_stack(two_nodes, pod(limits, replicas=most + 1))) == ["GF628"]
+
+
+def greedy(wants: list[tuple[int, int, int]], gpus: int, memory: int, split: int, *, spread: bool) -> bool:
+    """HAMi's Fit for containers that follow one another: cards by what is used of them, the first that have room."""
+    cards = [[memory, 100, split] for _ in range(gpus)]
+    for number, mib, cores in wants:
+        if number > gpus:
+            return False
+        order = sorted(cards, key=lambda c: c[2] + c[0] / memory + c[1] / 100, reverse=spread)
+        fitting = [c for c in order if c[2] > 0 and c[0] >= mib and c[1] >= cores and (cores or c[1] > 0)]
+        fitting = [c for c in fitting if cores != 100 or c[2] == split][:number]
+        if len(fitting) < number:
+            return False
+        for card in fitting:
+            card[0], card[1], card[2] = card[0] - mib, card[1] - cores, card[2] - 1
+    return True
+
+
+def test_lint_and_hamis_scheduler_agree_on_generated_pods() -> None:
+    """What lint calls impossible fails under both of HAMi's policies; what it lets pass runs under one of them."""
+    chance, seen = random.Random(23), {True: 0, False: 0}
+    for _ in range(400):
+        gpus, split = chance.choice((1, 2, 4)), chance.choice((2, 10))
+        limits: list[dict[str, Any]] = []
+        wants: list[tuple[int, int, int]] = []
+        for _ in range(chance.choice((1, 1, 2, 3))):
+            number, kind = chance.choice((1, 1, 2, 3)), chance.choice(("mib", "mib", "part", "whole"))
+            mib = {"mib": chance.choice((1000, 8000, 12000, 20000, 24000)), "part": 23034 * 40 // 100, "whole": 23034}
+            cores = chance.choice((0, 0, 30, 60, 100)) if kind == "mib" else 100 if kind == "whole" else 0
+            own = {GPU: number, "mib": {MEM: mib["mib"]}, "part": {PART: 40}, "whole": {}}
+            limit = {GPU: number, **own[kind], **({CORES: cores} if kind == "mib" and cores else {})}
+            limits.append(limit)
+            wants.append((number, mib[kind], cores))
+        found = errors(lint_stack(stack(gpus, split=split), pod(*limits)))
+        registered = sum(number for number, _, _ in wants) <= gpus * split
+        can = [registered and greedy(wants, gpus, 23034, split, spread=spread) for spread in (True, False)]
+        assert any(can) == (not found), (gpus, split, limits, found)
+        seen[not found] += 1
+    assert min(seen.values()) > 80

@@ -191,3 +191,29 @@ GF637 = rule(
     """,
     fix=("securityContext: {privileged: true}\n    ", ""),
 )
+
+GF639 = rule(
+    "GF639", Severity.ERROR,
+    title="The containers do not fit on the cards of one node together: {value}.",
+    reason="All containers of a pod are on one node, and what they take of a card adds up; the pod stays Pending.",
+    because="A node has {have}, and what the containers take of a card adds up. The pod stays Pending.",
+    remedy="Ask for less in each container, or make them pods of their own.",
+    source="Project-HAMi/HAMi (v2.10.0, pkg/scheduler/score.go)",
+    wrong="""
+        # gpufleet lint FILE --stack-file Pulumi.lab.yaml
+        config:
+          gpufleet:cluster: {kind: existing, name: lab, kubeconfig: {path: lab.conf}}
+          gpufleet:pools: [{name: l4, hosts: {n1: {}}, gpu: L4, gpusPerNode: 1, sharing: vgpu}]
+          gpufleet:stack: {kind: plugin}
+          gpufleet:sharing: {vgpu: {strategy: hami, splitCount: 10}}
+        ---
+        apiVersion: v1
+        kind: Pod
+        metadata: {name: train}
+        spec:
+          containers:
+          - {name: a, image: "example/app:1", resources: {limits: {nvidia.com/gpu: 1, nvidia.com/gpumem: 12000}}}
+          - {name: b, image: "example/app:1", resources: {limits: {nvidia.com/gpu: 1, nvidia.com/gpumem: 12001}}}
+    """,
+    fix=("12001", "11000"),
+)
