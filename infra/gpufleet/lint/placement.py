@@ -149,16 +149,20 @@ def _label(document: Document, miss: Miss, place: Place) -> Finding:
 def _taints(document: Document, place: Place) -> Iterator[tuple[int, Finding]]:
     asked = of_pod(document)
     adds = place.pool is None or place.pool.adds_tolerations
-    if document.places and not _says(document, "tolerations"):
-        return  # one container of a larger object, which has tolerations at another place
+    if _elsewhere(document, "tolerations"):
+        return
     for taint in untolerated(pod_spec(document), place.taints):
         if not (adds and taint.key in asked):
             yield 1, repelled(document, taint)
 
 
-def _says(document: Document, key: str) -> bool:
-    """Whether the container of a larger object has such a key beside it, or the object has it nowhere."""
-    return get(pod_spec(document), key) is not None or key not in document.text
+def _elsewhere(document: Document, key: str) -> bool:
+    """Whether a key of the pod may stand where lint does not see it: the text is a patch, whose containers have no
+    image, or one container of a larger object that has the key at another place."""
+    if get(pod_spec(document), key) is not None:
+        return False
+    patch = not any(container.image for container in containers(document))
+    return patch or (bool(document.places) and key in document.text)
 
 
 def _refused(document: Document, place: Place) -> Iterator[Finding]:
@@ -181,8 +185,7 @@ def _runtime_class(document: Document, place: Place) -> Iterator[Finding]:
         return
     exists = classes.exist is not None and name in classes.exist
     if not name:
-        elsewhere = document.places and not _says(document, "runtimeClassName")
-        if classes.needed and not classes.added and not elsewhere:
+        if classes.needed and not classes.added and not _elsewhere(document, "runtimeClassName"):
             yield document.found("GF626", path, pod_spec(document), value=classes.needed, pool=place.pool.name)
     elif classes.needed and name != classes.needed and not exists:
         why = f"With it the GPU does not reach the container: here that is the work of {classes.needed}."

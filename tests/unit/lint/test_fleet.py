@@ -389,6 +389,9 @@ spec:
     both += "runtimeClassName: nvidia"
     assert errors(lint_stack(stack, workflow.replace("SPEC", both))) == []
     assert errors(lint_stack(stack, workflow.replace("SPEC", "entrypoint: a"))) == ["GF620", "GF626"]
+    patch = deployment(1, {"nvidia.com/gpu": 1}).replace(f"image: {CUDA}", "env: []")
+    assert errors(lint_stack(stack, patch)) == []  # the rest stands in what it is a patch of
+    assert errors(lint_stack(stack, patch.replace("nvidia.com/gpu: 1", "nvidia.com/gpu: 2"))) == ["GF624"]
 
 
 # --- capacity and quotas
