@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from gpufleet.device_plugin.yaml11 import Item
 from gpufleet.findings.finding import Finding, closest_match
+from gpufleet.findings.path import PathParts
 from gpufleet.lint.demand import numbers, of_pod, place_of, requests
 from gpufleet.lint.document import Document, get, text_at
 from gpufleet.lint.hami import check_cards, pods_per_node
@@ -73,36 +74,42 @@ def stay(document: Document, place: Place) -> Stay:
 def _resources(document: Document, place: Place) -> Iterator[tuple[int, Finding]]:
     offers = place.offers
     bound = offers.capacity if offers.certain else {GPU: place.gpus} if place.gpus else {}
-    total = of_pod(document)
     told = set()
     for container in containers(document):
         for resource, item in requests(container).items():
             number, path = count(item), place_of(container, resource)
-            on_cards = resource in HAMI and place.pool is not None and place.pool.cards is not None
-            if on_cards or not of_plugin(resource) or not name_is_possible(resource):
+            if not _is_judged(resource, place):
                 continue
-            if offers.certain and not offers.capacity.get(resource) and (resource not in HAMI or place.pool):
-                offered = ", ".join(f"{k}: {v}" for k, v in sorted(offers.capacity.items())) or "nothing"
-                known = list(offers.capacity) or [GPU]
-                near = closest_resource(resource, known)
-                if place.pool is not None and near is None and len(known) == 1 and resource not in HAMI:
-                    near = known[0]
-                by = "By the plan" if offers.planned else "With the given configuration"
-                yield 4, document.found(
-                    "GF603", path, item, value=resource, allowed=known, closest=near, offered=offered, by=by
-                )
+            if offers.certain and not offers.capacity.get(resource):
+                yield 4, _not_offered(document, path, item, resource, place)
             elif number is not None and resource in bound and number > bound[resource]:
                 told.add(resource)
                 yield 3, _too_many(document, path, item, resource, number, bound[resource])
-    for resource, number in total.items():
+    for resource, number in of_pod(document).items():
         if resource in bound and 0 < bound[resource] < number and resource not in told:
             path = pod_path(document) or ()
             yield 3, _too_many(document, path, pod_spec(document), resource, number, bound[resource])
 
 
-def _too_many(
-    document: Document, path: tuple[str | int, ...], item: Item | None, resource: str, number: int, most: int
-) -> Finding:
+def _is_judged(resource: str, place: Place) -> bool:
+    """Whether the plugin would have to offer a resource. HAMi's memory and cores are no resources of a node; of a
+    described node nobody knows whether HAMi serves it."""
+    if resource in HAMI:
+        return place.pool is not None and place.pool.cards is None
+    return of_plugin(resource) and name_is_possible(resource)
+
+
+def _not_offered(document: Document, path: PathParts, item: Item, resource: str, place: Place) -> Finding:
+    offers = place.offers
+    offered = ", ".join(f"{k}: {v}" for k, v in sorted(offers.capacity.items())) or "nothing"
+    known = list(offers.capacity) or [GPU]
+    only = known[0] if place.pool is not None and len(known) == 1 and resource not in HAMI else None
+    near = closest_resource(resource, known) or only
+    by = "By the plan" if offers.planned else "With the given configuration"
+    return document.found("GF603", path, item, value=resource, allowed=known, closest=near, offered=offered, by=by)
+
+
+def _too_many(document: Document, path: PathParts, item: Item | None, resource: str, number: int, most: int) -> Finding:
     return document.found("GF624", path, item, value=number, key=resource, most=most)
 
 
@@ -226,5 +233,3 @@ def quota(document: Document, pool: PoolNode) -> Iterator[Finding]:
             path = (*(pod_path(document) or ()), "containers") if pods == 1 else ("spec", "replicas")
             asked = f"{number * pods} of {resource}"
             yield document.found("GF629", path, value=asked, most=most, team=own.team, namespace=document.namespace)
-
-

@@ -69,5 +69,3 @@ def _on(one: Finding, names: list[str], every: int) -> Finding:
 
 def _name(options: Options) -> str:
     return options.pool.name if options.pool else ""
-
-
