@@ -36,6 +36,7 @@ class Hami(Method):
     memory_per_pod_gib: MemoryGib | None = None
 
     own_plugin: ClassVar[bool] = True
+    vgpus: ClassVar[bool] = True
 
     @property
     def pods_per_device(self) -> int:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from gpufleet.lint import Options, lint
-from gpufleet.lint.stack import pools_of
+from gpufleet.lint.stack import nodes_of
 
 from tests.unit.lint.told import codes, one, pod
 
@@ -78,7 +78,7 @@ OWN = "existing, name: v, kubeconfig: {path: k}"
 def on_stack(tmp_path: Path, cluster: str, hardware: str, text: str) -> list[str]:
     file = tmp_path / "Pulumi.x.yaml"
     file.write_text(STACK.replace("CLUSTER", cluster).replace("POOL", f"{{name: p, {hardware}}}"))
-    [pool] = pools_of(None, file, None)
+    [pool] = nodes_of(None, file, None).pools
     return [d.code for d in lint([("f", text)], Options(pool.node, driver=pool.driver)).found]
 
 

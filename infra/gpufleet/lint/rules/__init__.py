@@ -6,10 +6,13 @@ SUBJECTS = (
     "use",
     "values",
     "chart_values",
+    "release",
     "daemon_sets",
     "installations",
     "requests",
     "workloads",
+    "fleet",
+    "hami",
     "cuda",
     "known_bad",
 )
