@@ -17,6 +17,7 @@ import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -174,7 +175,7 @@ def _login_that_waits(program: str, entry: Mapping[str, Any]) -> _Waiting | None
 
 
 def _way(login: ExecLogin, args: list[str]) -> str:
-    for word, after in zip(args, [*args[1:], ""], strict=True):
+    for word, after in pairwise([*args, ""]):
         if word in (login.option, login.short):
             return after
         if word.startswith(f"{login.option}="):
