@@ -98,7 +98,7 @@ GF492 = rule(
     because="{why}.",
     remedy="Log in by hand before, or use a login that asks nobody: a token, a certificate, or a workload's identity.",
     do="{do}.",
-    source="K8S-DOC (client-go credential plugins); KUBELOGIN(get-token)",
+    source="K8S-DOC (client-go credential plugins); KUBELOGIN (get-token)",
     wrong="""
         # The user in that file calls `kubelogin get-token --login devicecode`, and nobody is there.
         gpufleet:cluster: {kind: existing, kubeconfig: {path: code.conf}}
