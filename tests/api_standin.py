@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,6 +38,7 @@ class ApiStandIn(ThreadingHTTPServer):
         self.changed = threading.Condition()
         self.asked: list[str] = []
         self.refuse: dict[str, int] = {}
+        self.refuse_watches = 0  # the code, where nobody may watch
         self.tokens: set[str] = set()
 
     @property
@@ -94,6 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._end(401)
         elif kind is None or self.server.refuse.get(kind):
             self._end(self.server.refuse.get(kind or "", 404))
+        elif query.get("watch") == "true" and self.server.refuse_watches:
+            self._end(self.server.refuse_watches)
         elif query.get("watch") == "true":
             self._watch(kind, int(query["resourceVersion"]), float(query["timeoutSeconds"]))
         else:
@@ -122,10 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        done = threading.Event()
-        threading.Timer(seconds, lambda: (done.set(), self._wake())).start()
+        until = time.monotonic() + seconds
         try:
-            while not done.is_set():
+            while (left := until - time.monotonic()) > 0:
                 with self.server.changed:
                     if version < self.server.forgotten:
                         gone = {"kind": "Status", "code": 410, "reason": "Expired"}
@@ -133,17 +136,13 @@ class _Handler(BaseHTTPRequestHandler):
                         break
                     new = [e for e in self.server.events if e[0] > version and e[1] == kind]
                     if not new:
-                        self.server.changed.wait(1)
+                        self.server.changed.wait(left)
                 for number, _, line in new:
                     version = number
                     self._line(line)
             self.wfile.write(b"0\r\n\r\n")
         except OSError:
             self.close_connection = True
-
-    def _wake(self) -> None:
-        with self.server.changed:
-            self.server.changed.notify_all()
 
     def _line(self, text: bytes) -> None:
         self.wfile.write(f"{len(text) + 1:x}\r\n".encode() + text + b"\n\r\n")

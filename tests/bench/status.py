@@ -25,7 +25,7 @@ STACK = {
 
 def _managed(manager: str) -> list[dict[str, Any]]:
     """What API servers add to each object: who owns which field."""
-    fields = {f"f:key-{i}": {".": {}, "f:value": {}, "f:name": {}} for i in range(12)}
+    fields: dict[str, Any] = {f"f:key-{i}": {".": {}, "f:value": {}, "f:name": {}} for i in range(12)}
     return [
         {"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
          "time": "2026-12-01T00:00:00Z", "fieldsV1": {"f:metadata": fields, "f:spec": fields}}
@@ -193,4 +193,8 @@ def run() -> list[Row]:
 
 
 if __name__ == "__main__":
-    {"serve": serve, "raw": raw, "status": status}[sys.argv[1]](*sys.argv[2:])
+    part, *address = sys.argv[1:]
+    if part == "serve":
+        serve()
+    else:
+        (raw if part == "raw" else status)(address[0])

@@ -1,4 +1,4 @@
-"""`gpufleet status` on a real API server: the cause is the first line of its node; pods that hold too much are named."""
+"""`gpufleet status` on a real API server: causes come first for their node; pods that hold too much are named."""
 
 from __future__ import annotations
 

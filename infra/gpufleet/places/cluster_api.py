@@ -6,6 +6,7 @@ Typed objects of 3,000 pods cost fifty times the time of their JSON, so nothing 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +36,7 @@ class ClusterApi:
             ApiError: the kubeconfig cannot be used.
         """
         self._kubeconfig, self._context, self._say = kubeconfig, context, say
+        self._login = threading.Lock()
         self._log_in()
 
     def _log_in(self) -> None:
@@ -72,15 +74,18 @@ class ClusterApi:
         Raises:
             ApiError: the server does not answer, or refuses.
         """
+        used = self._headers
         try:
             return self._get(path, query)
         except ApiError as error:
             if error.status != 401 or exec_entry(self._kubeconfig, self._context) is None:
                 raise
-        try:
-            self._log_in()
-        except LoginError as error:
-            raise ApiError(str(error), 401) from None
+        with self._login:
+            if self._headers is used:  # else another thread has done it
+                try:
+                    self._log_in()
+                except LoginError as error:
+                    raise ApiError(str(error), 401) from None
         return self._get(path, query)
 
     def _get(self, path: str, query: dict[str, str]) -> dict[str, Any]:

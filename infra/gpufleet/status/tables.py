@@ -14,6 +14,8 @@ Key = tuple[str, str]
 
 #: Between two tries where the server does not answer, and for changes that come together.
 RETRY_SECONDS, SETTLE_SECONDS = 0.5, 0.2
+#: Between two lists, for users who may not watch.
+POLL_SECONDS = 2
 
 
 class Table(Generic[T]):
@@ -35,18 +37,23 @@ class Table(Generic[T]):
         Raises:
             ApiError: the server does not answer, or refuses.
         """
+        try:
+            self.rows, self.version = self._read(api)
+        except ApiError as error:
+            if error.status == 410:  # the list had grown too old between two pages
+                self.rows, self.version = self._read(api)
+            elif self.optional and error.status in (403, 404):
+                self.rows = None
+            else:
+                raise
+
+    def _read(self, api: ClusterApi) -> tuple[dict[Key, T], str]:
         rows: dict[Key, T] = {}
         version = self.version
-        try:
-            for items, version in api.list(self.path, **self.query):  # noqa: B007 - the last page's
-                for item in items:
-                    self._put(rows, item)
-        except ApiError as error:
-            if not (self.optional and error.status in (403, 404)):
-                raise
-            self.rows = None
-            return
-        self.rows, self.version = rows, version
+        for items, version in api.list(self.path, **self.query):  # noqa: B007 - the last page's
+            for item in items:
+                self._put(rows, item)
+        return rows, version
 
     def apply(self, event: Mapping[str, Any]) -> bool:
         """Takes over one event of a watch; says whether it changed what is kept."""
@@ -99,6 +106,7 @@ class Watches:
     def _follow(self, table: Table[Any]) -> None:
         known = True
         while not self._stop.is_set() and (left := self._until - time.monotonic()) > 0:
+            pause = RETRY_SECONDS
             try:
                 if not known:
                     self._list_again(table)
@@ -111,11 +119,15 @@ class Watches:
                     if self._stop.is_set():
                         return
             except ApiError as error:
-                known = False
-                if error.status != 410:  # the version is too old: nothing is wrong
+                if known and error.status == 410:  # the version is too old: nothing is wrong
+                    pause = 0
+                elif known and error.status == 403:  # the user may list, and not watch
+                    pause = POLL_SECONDS
+                else:
                     self._errors[table.path] = error
                     self._changed.set()
-                    self._stop.wait(RETRY_SECONDS)
+                known = False
+            self._stop.wait(min(pause, max(0.0, self._until - time.monotonic())))
 
     def _list_again(self, table: Table[Any]) -> None:
         fresh: Table[Any] = Table(table.path, table.keep, optional=table.optional, **table.query)

@@ -29,6 +29,7 @@ from tests.status_causes import (
     cordoned,
     crash_loop,
     driver_crashes,
+    failed,
     holders,
     made,
     offers,
@@ -89,7 +90,7 @@ def test_rp_49_pods_that_wait_stand_in_the_line_of_the_one_that_fails() -> None:
     cluster = made(SHARED)
     driver_crashes(cluster)
     causes = status_of(cluster).nodes[0].causes
-    assert causes[0].endswith("; toolkit, plugin, MIG manager and validator wait for it")
+    assert causes[0].endswith("; toolkit, validator, plugin and MIG manager wait for it")
     assert causes[1:] == ("offers nvidia.com/gpu: 0 instead of 4",)
 
 
@@ -114,6 +115,13 @@ def test_a_validator_that_proves_the_plugin_waits_for_the_plugin() -> None:
     cluster = made(SHARED)
     plugin_image(cluster)
     assert "; validator waits for it" in status_of(cluster).nodes[0].causes[0]
+
+
+def test_a_validator_that_cannot_use_cuda_comes_before_the_plugin() -> None:
+    cluster = made(SHARED)
+    unready(cluster.pods["validator"], init={"cuda-validation": failed()})
+    unready(cluster.pods["plugin"], main=crash_loop("nvidia-device-plugin", "x"))
+    assert [c.partition(" ")[0] for c in status_of(cluster).nodes[0].causes[:2]] == ["validator", "plugin"]
 
 
 def test_a_plugin_that_waits_for_the_hosts_own_driver_points_at_the_host() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from gpufleet.places import cluster_api
 from gpufleet.stackfile.model import Stack
+from gpufleet.status import tables
 from gpufleet.status.observe import Cluster, ObservationError, load_kubeconfig
 from gpufleet.status.observed import Observed, OperandPod
 from gpufleet.status.reading import read_node, read_pod
@@ -429,6 +430,18 @@ def test_a_server_that_goes_away_and_comes_back(api: ApiStandIn) -> None:
             break
     assert any(isinstance(one, ObservationError) and "503" in str(one) for one in readings)
     assert isinstance(readings[-1], Observed)
+    assert time.monotonic() - start < 8
+
+
+def test_a_user_who_may_list_and_not_watch_waits_as_well(api: ApiStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "POLL_SECONDS", 0.3)
+    api.refuse_watches = 403
+    later(0.7, api.put, "nodes", {**NODE, "status": {"allocatable": {"nvidia.com/gpu": "4"}}})
+    start = time.monotonic()
+    for seen in Cluster(api.kubeconfig(), None, print).readings(10):
+        assert isinstance(seen, Observed), "it is no error"
+        if seen.nodes["n1"].allocatable:
+            break
     assert time.monotonic() - start < 8
 
 
