@@ -25,6 +25,7 @@ class Operand(NamedTuple):
     id: str
     order: int  # those before it in the table come up before it
     containers: tuple[str, ...]
+    daemon_sets: tuple[str, ...]
     checks: Mapping[str, str]  # init container -> the operand that it waits for, or proves
     source: str
     as_of: str
@@ -57,23 +58,28 @@ class ExecLogin(NamedTuple):
 @cache
 def node_conditions() -> Mapping[str, NodeCondition]:
     """Every condition by its type."""
-    return MappingProxyType({
-        row["type"]: NodeCondition(**row) for row in reading.rows("node_health", "node_conditions")
-    })
+    return MappingProxyType(
+        {row["type"]: NodeCondition(**row) for row in reading.rows("node_health", "node_conditions")}
+    )
 
 
 @cache
 def operands() -> Mapping[str, Operand]:
     """Every operand by id, in the order in which they come up."""
-    return MappingProxyType({
-        row["id"]: Operand(**{
-            **row,
-            "order": order,
-            "containers": tuple(row["containers"]),
-            "checks": MappingProxyType(row["checks"]),
-        })
-        for order, row in enumerate(reading.rows("node_health", "operands"))
-    })
+    return MappingProxyType(
+        {
+            row["id"]: Operand(
+                **{
+                    **row,
+                    "order": order,
+                    "containers": tuple(row["containers"]),
+                    "daemon_sets": tuple(row["daemon_sets"]),
+                    "checks": MappingProxyType(row["checks"]),
+                }
+            )
+            for order, row in enumerate(reading.rows("node_health", "operands"))
+        }
+    )
 
 
 @cache
@@ -85,7 +91,9 @@ def mig_states() -> Mapping[str, MigState]:
 @cache
 def exec_logins() -> Mapping[str, ExecLogin]:
     """Every login program by name."""
-    return MappingProxyType({
-        row["program"]: ExecLogin(**{**row, "waits": tuple(row["waits"]), "others": tuple(row["others"])})
-        for row in reading.rows("node_health", "exec_logins")
-    })
+    return MappingProxyType(
+        {
+            row["program"]: ExecLogin(**{**row, "waits": tuple(row["waits"]), "others": tuple(row["others"])})
+            for row in reading.rows("node_health", "exec_logins")
+        }
+    )

@@ -120,7 +120,7 @@ def _not_ready(node: ObservedNode) -> str:
 
 
 def _notes(node: ObservedNode, faults: list[str], unhealthy: bool) -> tuple[str, ...]:
-    if not any(key == _CORDON for key, _, _ in node.taints):
+    if not node.cordoned and not any(key == _CORDON for key, _, _ in node.taints):
         return ()
     if faults or unhealthy:
         what = f"condition {' and '.join(faults)}" if faults else "its unhealthy GPUs"

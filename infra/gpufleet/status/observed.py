@@ -36,6 +36,7 @@ class ObservedNode:
     allocatable: dict[str, int]
     capacity: dict[str, int] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
+    cordoned: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,13 @@ def operand_causes(here: Iterable[OperandPod], driver_owner: str) -> list[str]:
 
     Pods that wait for it stand in its line: they get ready when it does.
     """
+    here = list(here)
+    present = {pod.operand for pod in here}
     unready = _unready(here)
     roots = [pod for pod in unready if not _behind(pod, unready)]
     roots.sort(key=lambda pod: (pod.waits, operands()[pod.operand].order))
     behind = [pod for pod in unready if pod not in roots]
-    lines = [_line(pod, driver_owner, unready) for pod in roots]
+    lines = [_line(pod, driver_owner, present) for pod in roots]
     if lines and behind:
         names = " and ".join(filter(None, (", ".join(p.operand for p in behind[:-1]), behind[-1].operand)))
         lines[0] += f"; {names} wait{'s' if len(behind) == 1 else ''} for it"
@@ -46,9 +48,11 @@ def _behind(pod: OperandPod, unready: list[OperandPod]) -> bool:
     return any(other is not pod and operands()[other.operand].order <= last for other in unready)
 
 
-def _line(pod: OperandPod, driver_owner: str, unready: list[OperandPod]) -> str:
+def _line(pod: OperandPod, driver_owner: str, present: set[str]) -> str:
     text = f"{pod.operand} pod {pod.name} is not ready" + (f": {pod.trouble}" if pod.trouble else "")
     stage = operands()[pod.operand].checks.get(pod.init or "")
-    if stage in ("driver", "toolkit") and driver_owner != "operator" and not any(p.operand == stage for p in unready):
-        text += f"; that proves the {stage} of the host: try nvidia-smi there"
-    return text
+    if stage not in ("driver", "toolkit"):
+        return text
+    if driver_owner != "operator":
+        return text if stage in present else f"{text}; that proves the node's own {stage}: try nvidia-smi on the node"
+    return text if "driver" in present else f"{text}, and no driver pod is on the node"

@@ -42,6 +42,7 @@ def read_node(node: Object) -> ObservedNode:
         ready=any(c.type == "Ready" and c.status == "True" for c in conditions),
         labels=dict(meta.get("labels") or {}),
         taints=tuple((t["key"], t.get("value") or "", t["effect"]) for t in spec.get("taints") or ()),
+        cordoned=bool(spec.get("unschedulable")),
         allocatable=_devices(status.get("allocatable")),
         capacity=_devices(status.get("capacity")),
         conditions=conditions,
@@ -54,7 +55,7 @@ def _devices(resources: Mapping[str, str] | None) -> dict[str, int]:
 
 def read_pod(pod: Object) -> SeenPod | None:
     """A pod of the GPU software, or one that holds devices; None for all others."""
-    operand = _operand(pod.get("spec") or {})
+    operand = _operand(pod.get("spec") or {}) or _by_name(pod["metadata"]["name"])
     found = _operand_pod(pod, operand) if operand else None
     holder = gpu_pod(pod)
     return SeenPod(found, holder) if found or holder else None
@@ -78,6 +79,16 @@ def read_policy(policy: Object) -> Policy:
 @cache
 def _by_container() -> dict[str, str]:
     return {name: row.id for row in operands().values() for name in row.containers}
+
+
+@cache
+def _daemon_sets() -> tuple[tuple[str, str], ...]:
+    return tuple((f"{name}-", row.id) for row in operands().values() for name in row.daemon_sets)
+
+
+def _by_name(pod: str) -> str | None:
+    """Pods of the operator whose containers have other names; a DaemonSet's pods begin with its name."""
+    return next((operand for prefix, operand in _daemon_sets() if pod.startswith(prefix)), None)
 
 
 def _operand(spec: Object) -> str | None:

@@ -23,6 +23,7 @@ from tests.status_causes import (
     CUT,
     NODE,
     RENAMED,
+    RUNS,
     SHARED,
     Made,
     condition,
@@ -130,7 +131,28 @@ def test_a_plugin_that_waits_for_the_hosts_own_driver_points_at_the_host() -> No
     for name in ("driver", "toolkit"):
         del cluster.pods[name]
     unready(cluster.pods["plugin"], init={"toolkit-validation": {"running": {}}})
-    assert status_of(cluster).nodes[0].causes[0].endswith("; that proves the toolkit of the host: try nvidia-smi there")
+    assert (
+        status_of(cluster)
+        .nodes[0]
+        .causes[0]
+        .endswith("; that proves the node's own toolkit: try nvidia-smi on the node")
+    )
+
+
+def test_rp_49_a_driver_pod_that_is_not_there_is_named() -> None:
+    cluster = made(SHARED)
+    for name in ("driver", "toolkit"):
+        del cluster.pods[name]
+    unready(cluster.pods["plugin"], init={"toolkit-validation": RUNS})
+    assert status_of(cluster).nodes[0].causes[0].endswith("toolkit-validation, and no driver pod is on the node")
+
+
+def test_an_operands_pod_is_known_by_its_daemon_set_as_well() -> None:
+    cluster = made(SHARED)
+    driver = cluster.pods["driver"]
+    driver["spec"]["containers"][0]["name"] = "own"
+    unready(driver, main=crash_loop("own", "x"))
+    assert status_of(cluster).nodes[0].causes[0].startswith("driver pod nvidia-driver-daemonset-x is not ready")
 
 
 def test_pods_of_another_operator_are_not_ours_to_judge() -> None:

@@ -48,11 +48,19 @@ def _belongs(pool: PoolPlan, node: Mapping[str, Any]) -> bool:
     return all(labels.get(k) == v for k, v in pool.selector.items())
 
 
+def _slim(node: Mapping[str, Any]) -> dict[str, Any]:
+    meta, status = node["metadata"], node.get("status") or {}
+    return {
+        "metadata": {"name": meta["name"], "labels": meta.get("labels")},
+        "status": {"capacity": status.get("capacity")},
+    }
+
+
 def check_held(plan: Plan, kubeconfig: dict[str, Any], context: str | None, say: Say) -> list[Finding]:
     """Looks at the pods of a cluster; one that does not answer is left to the engine."""
     try:
         api = ClusterApi(kubeconfig, context, say)
-        nodes = [node for items, _ in api.list("/api/v1/nodes") for node in items]
+        nodes = [_slim(node) for items, _ in api.list("/api/v1/nodes") for node in items]
         pods = (gpu_pod(pod) for items, _ in api.list("/api/v1/pods") for pod in items)
         return held_too_much(plan, nodes, [pod for pod in pods if pod is not None])
     except (ApiError, LoginError):
