@@ -11,6 +11,7 @@ import contextlib
 import copy
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -184,8 +185,9 @@ def _way(login: ExecLogin, args: list[str]) -> str:
 
 
 def _shown(program: str, entry: Mapping[str, Any]) -> str:
-    """The program and its first word: further arguments may hold secrets."""
-    return " ".join([program, *map(str, (entry.get("args") or ())[:1])])
+    """The program and its subcommand: further arguments may hold secrets."""
+    first = [str(word) for word in (entry.get("args") or ())[:1]]
+    return " ".join([program, *(word for word in first if re.fullmatch(r"[a-z][a-z-]*", word))])
 
 
 def _cluster_info(cluster: Mapping[str, Any]) -> dict[str, Any]:
