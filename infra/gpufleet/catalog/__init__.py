@@ -40,6 +40,16 @@ from gpufleet.catalog.kubernetes import (
     reserved_label_prefixes,
     taints,
 )
+from gpufleet.catalog.node_health import (
+    ExecLogin,
+    MigState,
+    NodeCondition,
+    Operand,
+    exec_logins,
+    mig_states,
+    node_conditions,
+    operands,
+)
 from gpufleet.catalog.packages import PackageNames, package_names, packages_for
 from gpufleet.catalog.platforms import RepoDirectory, architecture_directory, repo_directories
 from gpufleet.catalog.reading import CatalogError
@@ -54,10 +64,14 @@ __all__ = [
     "Distribution",
     "DriverBranch",
     "DriverVersion",
+    "ExecLogin",
     "GpuModel",
     "KnownBad",
     "Label",
+    "MigState",
+    "NodeCondition",
     "NodeDriver",
+    "Operand",
     "PackageNames",
     "PciGpu",
     "Place",
@@ -86,12 +100,16 @@ __all__ = [
     "driver_branch",
     "driver_branches",
     "driver_version",
+    "exec_logins",
     "gpu_groups",
     "gpu_model",
     "gpu_models",
     "known_bad",
     "known_to_fail",
     "labels",
+    "mig_states",
+    "node_conditions",
+    "operands",
     "operator_drivers",
     "package_names",
     "packages_for",

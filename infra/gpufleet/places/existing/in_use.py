@@ -13,6 +13,8 @@ import yaml
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.registry import finding
 from gpufleet.parts.names import MANAGED_BY, METHOD_LABEL, ROUTE_LABEL
+from gpufleet.places.credentials import LoginError, Say, with_credentials
+from gpufleet.places.existing.held import check_held, login_finding
 
 if TYPE_CHECKING:
     from gpufleet.plan.model import Plan, PoolPlan
@@ -73,16 +75,23 @@ def other_route(plan: Plan, config_maps: dict[str, dict[str, str]]) -> list[Find
     return [finding("GF452", "stack.kind", value=plan.route, now=r) for r in sorted(routes - {plan.route})]
 
 
-def check_in_use(plan: Plan, kubeconfig: str, context: str | None) -> list[Finding]:
-    """Looks at an existing cluster before anything is registered; one that does not answer is left to the engine."""
+def check_in_use(plan: Plan, kubeconfig: str, context: str | None, say: Say = print) -> list[Finding]:
+    """Looks at an existing cluster before anything is registered; one that does not answer is left to the engine.
+
+    `say` is told what is waited for.
+    """
     from kubernetes import client, config
     from kubernetes.client.exceptions import ApiException
     from urllib3.exceptions import HTTPError
 
     try:
+        data = with_credentials(yaml.safe_load(kubeconfig), context, say)
+    except LoginError as error:
+        return [login_finding(error)]
+    try:
         settings = client.Configuration()
         settings.retries = False
-        config.load_kube_config_from_dict(yaml.safe_load(kubeconfig), context=context, client_configuration=settings)
+        config.load_kube_config_from_dict(data, context=context, client_configuration=settings)
         api = client.CoreV1Api(client.ApiClient(settings))
         limit = {"_request_timeout": REQUEST_SECONDS}
         seen = api.list_node(label_selector=METHOD_LABEL, **limit).items
@@ -97,7 +106,8 @@ def check_in_use(plan: Plan, kubeconfig: str, context: str | None) -> list[Findi
         namespaces = {n.metadata.name: dict(n.metadata.labels or {}) for n in api.list_namespace(**limit).items}
     except (ApiException, HTTPError, OSError, config.ConfigException):
         return []
-    return [*refusals(plan, nodes, pods), *other_route(plan, named), *strangers(plan, namespaces)]
+    forbidden = [*refusals(plan, nodes, pods), *other_route(plan, named), *strangers(plan, namespaces)]
+    return [*forbidden, *check_held(plan, data, context, say)]
 
 
 def _holds_gpu(pod: Any) -> bool:
