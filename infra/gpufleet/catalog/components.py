@@ -21,6 +21,8 @@ class Component(NamedTuple):
     enabled: bool | None = None  # whether that release runs it by default
     value: str | None = None  # chart value that holds the version
     enabled_by: str | None = None  # chart value that switches it on, where not `enabled` beside `value`
+    kubernetes_min: str | None = None  # the oldest minor version of Kubernetes that the release takes
+    kubernetes_validated: str | None = None  # the oldest one that the vendor has tried it on
     image_path: str | None = None  # the image without its tag, where a part of the tag is not known
     note: str | None = None
 

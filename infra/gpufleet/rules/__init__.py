@@ -6,6 +6,8 @@ SUBJECTS = (
     "taints",
     "labels",
     "pools",
+    "aks",
+    "kubernetes",
     "sharing",
     "mig",
     "autoscaler",

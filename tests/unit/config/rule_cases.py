@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from tests.unit.config.aks_cases import AKS
 from tests.unit.config.case import Case
 from tests.unit.config.image_cases import IMAGES
 from tests.unit.config.method_cases import METHODS
@@ -204,4 +205,4 @@ POOLS = [
          value="nvidia.com/gpu:NoExecute, nvidia.com/gpu:NoSchedule"),
 ]
 
-CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS, *OPERATOR, *IMAGES]
+CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS, *OPERATOR, *IMAGES, *AKS]

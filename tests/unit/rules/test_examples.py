@@ -8,12 +8,12 @@ import pytest
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.registry import find, rules
 from gpufleet.findings.rule import Rule
-from gpufleet.places.existing.in_use import other_route, refusals, strangers
+from gpufleet.places.existing.in_use import another_distribution, other_route, refusals, strangers
 
 from tests.unit.rules.examples import compiled, found
 
 #: Rules that look at a running cluster; what is there is told to them.
-IN_USE = {"GF450", "GF451", "GF452"}
+IN_USE = {"GF450", "GF451", "GF452", "GF481"}
 #: Examples about hosts are tried in tests/unit/roles/test_rules.py.
 RULES = [rule for rule in rules().values() if rule.code not in IN_USE and rule.code[2] != "7"]
 
@@ -32,7 +32,8 @@ def test_the_right_example_does_not(rule: Rule, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", sorted(IN_USE))
 def test_rules_about_a_running_cluster(code: str) -> None:
-    """GF450: pods hold whole GPUs of n1. GF451: there is a namespace prod. GF452: the plugin route is deployed."""
+    """GF450: pods hold whole GPUs of n1. GF451: there is a namespace prod. GF452: the plugin route is deployed.
+    GF481: the cluster has a node of AKS."""
 
     def said(text: str) -> list[Finding]:
         plan = compiled(text).plan
@@ -41,6 +42,7 @@ def test_rules_about_a_running_cluster(code: str) -> None:
             "GF450": refusals(plan, {"n1": {"gpufleet.dev/method": "none"}}, {"n1": ["ml/train"]}),
             "GF451": strangers(plan, {"prod": {}}),
             "GF452": other_route(plan, {"sharing": {"gpufleet.dev/route": "plugin"}}),
+            "GF481": another_distribution(plan, ["aks-t4-12345678-vmss000000"]),
         }[code]
 
     assert [d.code for d in said(find(code).wrong)] == [code]
