@@ -48,7 +48,8 @@ def plugin(fleet: Fleet) -> Iterator[Finding]:
         yield GF305.at("stack.version", value=route.version, known=known)
     by_profile: dict[str, list[FleetPool]] = {}
     for pool in fleet.served:
-        by_profile.setdefault(pool.spec.sharing or UNSHARED, []).append(pool)
+        if pool.owner in pool.owners:
+            by_profile.setdefault(pool.spec.sharing or UNSHARED, []).append(pool)
     for name, pools in by_profile.items():
         if len({pool.runtime_class for pool in pools}) > 1:
             yield GF306.at(f"{pools[0].path}.nvidiaDefaultRuntime", value=name)

@@ -14,6 +14,7 @@ from gpufleet.stackfile.base import AsTuple, KubernetesVersion, Model, Tags, mat
 from gpufleet.stackfile.cluster import Autoscale, Cluster
 from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.pool import DriverOwner, Pool
+from gpufleet.stackfile.repair import UNREAD
 
 if TYPE_CHECKING:
     from gpufleet.fleet.model import Fleet, FleetPool
@@ -157,8 +158,7 @@ class AksCluster(Cluster):
     @classmethod
     def _named_once(cls, data: Any) -> Any:
         if isinstance(data, dict) and isinstance(data.get("existing"), dict):
-            name = data["existing"].get("name")
-            return {"name": name if isinstance(name, str) else "unread", "location": None, **data}
+            return {"name": UNREAD, "location": None, **data}
         return data
 
     @model_validator(mode="after")
@@ -168,7 +168,7 @@ class AksCluster(Cluster):
                 raise refuse("GF104", "A cluster that is made has a region.", "Write a region such as `eastus`.")
             return self
         own = [key for key in _MAKERS_KEYS if key in self.model_fields_set]
-        own += ["name"] if self.name != self.existing.name else []
+        own += ["name"] if self.name not in (UNREAD, self.existing.name) else []
         own += ["location"] if self.location is not None else []
         own += ["network"] if self.network and self.network.vnet_cidr else []
         if own:

@@ -37,7 +37,11 @@ class AksPlace(Place[AksStack, AksPool]):
         "aks",
         AksStack,
         marks=frozenset({"vmSize"}),
-        stand_ins={"cluster": {"name": UNREAD, "location": UNREAD}, "pools": {"name": UNREAD, "vmSize": UNREAD}},
+        stand_ins={
+            "cluster": {"name": UNREAD, "location": UNREAD},
+            "cluster.existing": {"name": UNREAD, "resourceGroup": UNREAD},
+            "pools": {"name": UNREAD, "vmSize": UNREAD},
+        },
     )
     owners = ("aks", "operator", "managed", "none")
     owner_words: ClassVar[Mapping[str, str]] = {"aks": "AKS installs it", "managed": "AKS manages it"}

@@ -88,6 +88,7 @@ class ExistingPlace(Place[ExistingStack, NodePool]):
             distribution=spec.distribution,
             kubeconfig=spec.kubeconfig,
             protect=spec.protected,
+            protection=spec.protection(),
         )
 
     def pool_resource(self, pool: FleetPool, stack: ExistingStack) -> NodeMarks | None:
