@@ -1,14 +1,17 @@
-"""Rules about disks of AKS nodes, and about what AKS does to them by itself."""
+"""Rules about tags and disks of AKS nodes, and about what AKS does to them by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from gpufleet.catalog import aks_retired_tags
 from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.path import PathParts, join_path
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.places.aks.model import aks_pool, aks_stack
 from gpufleet.places.existing.model import existing_stack
+from gpufleet.rules.driver_owner import GF209
 
 GF474 = rule(
     "GF474", Severity.ERROR,
@@ -115,3 +118,16 @@ def nodes_of_aks(fleet: Fleet) -> Iterator[Finding]:
         for i, pool in enumerate(stack.pools):
             if pool.hosts:
                 yield GF480.at(f"pools[{i}].hosts", value=sorted(pool.hosts))
+
+
+@check("aks", GF209)
+def retired_tags(fleet: Fleet) -> Iterator[Finding]:
+    """Tags of pools, and of the cluster, which AKS hands on to its nodes."""
+    stack = aks_stack(fleet)
+    tagged: list[tuple[PathParts, Mapping[str, str]]] = [(("cluster", "tags"), stack.cluster.tags)]
+    tagged += [(("pools", i, "tags"), pool.tags) for i, pool in enumerate(stack.pools)]
+    for path, tags in tagged:
+        for tag in tags:
+            if (row := aks_retired_tags().get(tag.lower())) is not None:
+                details = {"retired": row.retired, "source": row.source, "instead": row.instead}
+                yield GF209.at(join_path((*path, tag)), value=tag, **details)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from gpufleet.catalog import aks_retired_tags, component
+from gpufleet.catalog import component
 from gpufleet.findings.finding import Finding, Severity
-from gpufleet.findings.path import join_path, split_path
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.fleet.owner import pinned_version
@@ -222,14 +221,6 @@ GF217 = rule(
 )
 
 
-def retired_tags(tags: Mapping[str, str], path: str) -> Iterator[Finding]:
-    """The tags of a cluster or a pool that AKS has retired."""
-    for tag in tags:
-        if (row := aks_retired_tags().get(tag.lower())) is not None:
-            yield GF209.at(join_path((*split_path(path), "tags", tag)), value=tag, retired=row.retired,
-                source=row.source, instead=row.instead)
-
-
 def _where(pool: FleetPool) -> str:
     """The cluster in words: `a cluster of kind existing with distribution aks`."""
     aks = pool.place.kind.name != "aks" and "aks" in pool.owners
@@ -257,13 +248,12 @@ def owner(pool: FleetPool) -> Iterator[Finding]:
             yield GF206.at(f"{path}.{key}", value=value, owner=owner)
 
 
-@check("aks pool", GF110, GF207, GF208, GF209, GF210, GF213)
+@check("aks pool", GF110, GF207, GF208, GF210, GF213)
 def owner_on_aks(pool: FleetPool) -> Iterator[Finding]:
     """What AKS and the size contradict."""
     spec, path, size = aks_pool(pool), pool.path, pool.hardware.size
     if pool.owner not in pool.owners:
         return
-    yield from retired_tags(spec.tags, path)
     if spec.driver == "operator":
         if size is not None and size.driver_family == "grid":
             yield GF207.at(f"{path}.driver", value=size.size)
@@ -298,12 +288,6 @@ def release(fleet: Fleet) -> Iterator[Finding]:
     for broken, found in ((GF214, versions), (GF215, modules)):
         if len(found) > 1:
             yield broken.at(f"{list(found.values())[-1]}.driver", value=" / ".join(sorted(found)))
-
-
-@check("aks", GF209)
-def cluster_tags(fleet: Fleet) -> Iterator[Finding]:
-    """Tags of the cluster, which AKS hands on to its nodes."""
-    yield from retired_tags(aks_stack(fleet).cluster.tags, "cluster")
 
 
 @check("aks", GF216)
