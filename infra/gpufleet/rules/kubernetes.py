@@ -57,6 +57,17 @@ GF473 = rule(
     fix=('{name: t4, version: "1.37"}', '{name: t4, version: "1.35"}'),
 )
 
+GF482 = rule(
+    "GF482", Severity.WARNING,
+    title="The channel {value} moves the cluster past Kubernetes {stated}.",
+    reason="It brings newer minor versions, and AKS never goes back: once it has moved, the stated version is refused "
+    "as a downgrade whenever the cluster or a pool changes.",
+    remedy="Use `upgradeChannel: patch`, or leave `version` out; acknowledge this if you raise `version` in time.",
+    source="SDK-AN; AKS-DOC (auto-upgrade-cluster)",
+    wrong='gpufleet:cluster: {upgradeChannel: rapid, version: "1.37"}',
+    right='gpufleet:cluster: {upgradeChannel: patch, version: "1.37"}',
+)
+
 GF280 = rule(
     "GF280", Severity.ERROR,
     title="{software} needs Kubernetes {least} or newer, and the cluster has {value}.",
@@ -138,6 +149,14 @@ def _months(since: str | None, today: date) -> int:
         return 0
     year, month = map(int, since.split("-")[:2])
     return (today.year - year) * 12 + today.month - month
+
+
+@check("aks", GF482)
+def moving_target(fleet: Fleet) -> Iterator[Finding]:
+    """A version that a channel leaves behind."""
+    cluster = aks_stack(fleet).cluster
+    if cluster.version is not None and cluster.upgrade_channel in ("stable", "rapid"):
+        yield GF482.at("cluster.upgradeChannel", value=cluster.upgrade_channel, stated=cluster.version)
 
 
 @check("aks", GF473)
