@@ -76,6 +76,12 @@ class ApiStandIn(ThreadingHTTPServer):
             self.changed.notify_all()
 
 
+def _labelled(one: dict[str, Any], wanted: list[tuple[str, str, str]]) -> bool:
+    """Whether an object carries the labels of a selector: `key`, or `key=value`."""
+    labels = one["metadata"].get("labels", {})
+    return all(key in labels and (not equals or labels[key] == value) for key, equals, value in wanted)
+
+
 def _name(one: dict[str, Any]) -> tuple[str, str]:
     return one["metadata"].get("namespace", ""), one["metadata"]["name"]
 
@@ -107,6 +113,9 @@ class _Handler(BaseHTTPRequestHandler):
         first, size = int(query.get("continue", "0")), int(query.get("limit", "1000000"))
         with self.server.changed:
             objects, version = self.server.objects[kind], self.server.version
+        if selector := query.get("labelSelector"):
+            wanted = [term.partition("=") for term in selector.split(",")]
+            objects = [one for one in objects if _labelled(json.loads(one), wanted)]
         left = str(first + size) if first + size < len(objects) else ""
         head = json.dumps({"resourceVersion": str(version), "continue": left}).encode()
         page = b'{"kind":"List","metadata":' + head + b',"items":[' + b",".join(objects[first : first + size]) + b"]}"

@@ -21,6 +21,8 @@ class Component(NamedTuple):
     value: str | None = None  # chart value that holds the version
     runs_with: tuple[str, ...] = ()  # chart values that all have to be true for it to run
     os_suffix: bool = False  # whether the operator appends the nodes' operating system to the tag
+    kubernetes_min: str | None = None  # the oldest minor version of Kubernetes that the release takes
+    kubernetes_validated: str | None = None  # the oldest one that the vendor has tried it on
     image_path: str | None = None  # the image without its tag, where a part of the tag is not known
     note: str | None = None
 

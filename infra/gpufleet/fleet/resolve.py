@@ -56,6 +56,7 @@ def _alone(index: int, spec: Pool, stack: Stack, place: Place[Any, Any], profile
         index=index,
         spec=spec,
         place=place,
+        owners=place.owners_on(stack),
         release=None,
         hardware=hardware,
         driver=known_driver(spec, place, hardware),

@@ -115,6 +115,10 @@ class Place(Generic[S, P]):
         """The Kubernetes distribution, as the catalogue names it."""
         raise NotImplementedError
 
+    def owners_on(self, stack: S) -> tuple[str, ...]:
+        """Driver owners that exist on the cluster of a stack."""
+        return self.owners
+
     def hardware(self, pool: P) -> Hardware:
         """One node of a pool; what the catalogue does not know stays None."""
         raise NotImplementedError

@@ -9,6 +9,8 @@ SUBJECTS = (
     "taints",
     "labels",
     "pools",
+    "aks",
+    "kubernetes",
     "sharing",
     "mig",
     "autoscaler",

@@ -86,7 +86,7 @@ def release(fleet: Fleet) -> Iterator[Finding]:
     found = fleet.release
     if found is None:
         return
-    served = [pool for pool in fleet.served if pool.owner in pool.place.owners]
+    served = [pool for pool in fleet.served if pool.owner in pool.owners]
     toolkits = {toolkit_of(pool.spec, pool.place) for pool in served}
     owners = " / ".join(sorted({pool.owner for pool in served}))
     if toolkits >= {"image", "operator"}:

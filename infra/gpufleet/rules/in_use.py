@@ -127,3 +127,20 @@ GF493 = rule(
         gpufleet:cluster: {kind: existing, kubeconfig: {path: token.conf}}
     """,
 )
+
+GF481 = rule(
+    "GF481", Severity.ERROR,
+    title="The cluster is one of AKS, and the stack file says {value}.",
+    reason="Nodes of AKS have another runtime class, and AKS owns containerd's file: what is set up for another "
+    "distribution stops containerd there.",
+    because="The node {node} carries the label kubernetes.azure.com/cluster, which AKS sets. What is set up for "
+    "{value} stops containerd there.",
+    remedy="Write `distribution: aks` in the section cluster.",
+    source="NVIDIA/aicr#1680; AKS-DOC (use-labels); distributions",
+    wrong="""
+        # The nodes of the cluster carry the label kubernetes.azure.com/cluster.
+        gpufleet:cluster: {kind: existing, distribution: kubeadm}
+        gpufleet:pools: [{name: t4, gpu: T4, nodeSelector: {agentpool: t4}}]
+    """,
+    fix=("distribution: kubeadm", "distribution: aks"),
+)

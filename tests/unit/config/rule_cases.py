@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from tests.unit.config.aks_cases import AKS
 from tests.unit.config.case import Case
 from tests.unit.config.chart_value_cases import CHART_VALUES
 from tests.unit.config.image_cases import IMAGES
@@ -238,4 +239,4 @@ POOLS = [
          value="nvidia.com/gpu:NoExecute, nvidia.com/gpu:NoSchedule"),
 ]
 
-CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS, *OPERATOR, *CHART_VALUES, *IMAGES]
+CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS, *OPERATOR, *CHART_VALUES, *IMAGES, *AKS]

@@ -84,7 +84,6 @@ def test_parts_that_the_values_switch_off() -> None:
     ("changes", "tags"),
     [
         ({"cluster.version": "1.36"}, {"595.91.07-ubuntu24.04"}),
-        ({"cluster.version": "1.33"}, {"595.91.07-ubuntu22.04"}),
         ({"cluster.version": "1.36", "pools[0].osSku": "Ubuntu2204"}, {"595.91.07-ubuntu22.04"}),
         ({"cluster.version": "1.36.2", "pools[0].driverBranch": "580"}, {"580.173.02-ubuntu24.04"}),
     ],

@@ -11,14 +11,14 @@ from gpufleet.findings.rule import Rule
 from gpufleet.parts.device_requests import GpuPod
 from gpufleet.places import credentials
 from gpufleet.places.existing.held import held_too_much, login_finding
-from gpufleet.places.existing.in_use import other_route, refusals, strangers
+from gpufleet.places.existing.in_use import another_distribution, other_route, refusals, strangers
 from gpufleet.places.existing.plan import ExistingClusterPlan
 from gpufleet.plan.model import Plan
 
 from tests.unit.rules.examples import compiled, found
 
 #: Rules that look at a running cluster; what is there is told to them.
-IN_USE = {"GF450", "GF451", "GF452", "GF490", "GF491", "GF492", "GF493"}
+IN_USE = {"GF450", "GF451", "GF452", "GF481", "GF490", "GF491", "GF492", "GF493"}
 #: Users of the kubeconfigs that examples name.
 USERS = {
     "token.conf": {"token": "t"},
@@ -61,6 +61,7 @@ def _program(file: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rules_about_a_running_cluster(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """GF450: pods hold whole GPUs of n1. GF451: there is a namespace prod. GF452: the plugin route is deployed.
 
+    GF481: the cluster has a node of AKS.
     GF490: nine pods on n1 hold a device each. GF491 to GF493: programs that are missing, wait, or fail.
     """
     monkeypatch.setattr(credentials, "LIMIT_SECONDS", 1)
@@ -87,6 +88,7 @@ def test_rules_about_a_running_cluster(code: str, tmp_path: Path, monkeypatch: p
             "GF452": other_route(plan, {"sharing": {"gpufleet.dev/route": "plugin"}}),
             "GF490": held_too_much(plan, [{"metadata": {"name": "n1"}}], nine),
             **dict.fromkeys(("GF491", "GF492", "GF493"), login(plan) if code > "GF490" else []),
+            "GF481": another_distribution(plan, ["aks-t4-12345678-vmss000000"]),
         }[code]
 
     assert [d.code for d in said(find(code).wrong)] == [code]
