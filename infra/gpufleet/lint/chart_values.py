@@ -48,20 +48,26 @@ def check_chart(document: Document) -> Iterator[Finding]:
     ranged = not release or bool(_RANGE & set(release))
     newest = exact or chart_tables(chart)[0]
     sure = document.named or _is_sure(document, chart)
-    if not document.named and document.kind in _RARE:
+    rare = not document.named and document.kind in _RARE
+    if rare:
         yield document.found("GF576", (), document.root, value=chart)
     if exact is None and not ranged:
         known = " or ".join(t.release for t in chart_tables(chart))
         yield document.found("GF577", (), document.root, value=f"{chart} {release}", known=known)
-    for fault in _faults(values, chart, exact):
+    faults = list(_faults(values, chart, exact))
+    # A key of an older release says that other shapes may be of that release too; HAMi once named images by a text.
+    older = exact is None and (rare or any(_gone(fault, newest) for fault in faults))
+    for fault in faults:
         if fault.wrong is not Wrong.UNKNOWN:
-            if sure and (exact is not None or ranged or fault.section):
+            if sure and not older and (exact is not None or ranged or fault.section):
                 yield from _mistyped(document, fault)
         elif exact is not None or ranged:
             yield from _unknown(document, fault, chart, exact, sure)
     if exact is not None or ranged:
         for row in refused(values, newest) if sure else ():
-            yield document.found("GF578", tuple(row.at.split(".")), because=row.because)
+            # A file may be one of several; what it leaves out may stand in another one.
+            if document.named or get_value(values, row.at) is not None:
+                yield document.found("GF578", tuple(row.at.split(".")), because=row.because)
         if document.kind is Kind.OPERATOR_VALUES:
             yield from _no_effect(document, values, newest)
 
@@ -109,7 +115,7 @@ def _unknown(
     dotted, key = ".".join(map(str, fault.path)), str(fault.path[-1])
     if document.kind is Kind.OPERATOR_VALUES and _says_nothing(dotted):
         return
-    until = (exact or chart_tables(chart)[0]).gone.get(dotted)
+    until = _gone(fault, chart_tables(chart)[0])
     if until is not None and exact is None:
         yield document.found("GF579", fault.path, value=key, until=until)
         return
@@ -117,6 +123,14 @@ def _unknown(
     releases = exact.release if exact else ", ".join(t.release for t in chart_tables(chart))
     name = f"{chart} {releases}" if sure else chart
     yield document.found(code, fault.path, closest=fault.closest, key=key, value=key, allowed=allowed, chart=name)
+
+
+def _gone(fault: Fault, newest: ChartTable) -> str | None:
+    """The last release known to have had a value that none has now; also of a subchart."""
+    dotted = ".".join(map(str, fault.path))
+    head, _, rest = dotted.partition(".")
+    below = newest.subcharts.get(head)
+    return newest.gone.get(dotted) or (below.gone.get(rest) if below is not None else None)
 
 
 def _says_nothing(dotted: str) -> bool:

@@ -47,7 +47,7 @@ def errors(*texts: str) -> list[str]:
 )  # fmt: skip
 def test_values_are_recognised_by_keys_of_their_own(text: str, chart: str) -> None:
     """RP-25: no error, and a note names the chart; keys of other charts are not asked for."""
-    assert codes(text) == (["GF576", "GF578"] if text.startswith("nvidiaDriverRoot: /\n") else ["GF576"])
+    assert codes(text) == ["GF576"]
     found = one("GF576", text)
     assert (found.value, found.severity) == (chart, Severity.NOTE)
 
@@ -162,13 +162,14 @@ def test_right_values_of_the_operator(text: str) -> None:
     ("values", "path"),
     [
         (MANY + "gpuCluster: {deployCR: true}\n", "gpuCluster.deployCR"),
-        (MANY + "gpuCluster: {deployCR: true}\nclusterPolicy: {deployCR: false}\n", "driver.nvidiaDriverCRD.enabled"),
+        (MANY + "gpuCluster: {deployCR: true}\nclusterPolicy: {deployCR: false}\ndriver: {nvidiaDriverCRD: "
+         "{enabled: false}}\n", "driver.nvidiaDriverCRD.enabled"),
         (MANY + "cdi: {enabled: false, nriPluginEnabled: true}\n", "cdi.nriPluginEnabled"),
         (MANY.replace("toolkit: {enabled: true}", "toolkit: {enabled: false}") + "cdi: {nriPluginEnabled: true}\n",
          "cdi.nriPluginEnabled"),
         (MANY + "driver: {usePrecompiled: true}\ngds: {enabled: true}\n", "gds.enabled"),
         ("namespace: x\ngfd: {enabled: true}\nmigStrategy: none\n", "namespace"),
-        ("kubeletPlugin: {}\nnvidiaDriverRoot: /\n", "gpuResourcesEnabledOverride"),
+        (DRA.replace("Override: true", "Override: false"), "gpuResourcesEnabledOverride"),
         (DRA + "nvidiaCtkPath: /usr/bin/nvidia-ctk\n", "nvidiaCtkPath"),
         (DRA.replace("computeDomains: {enabled: false}", "computeDomains: {imex: {mode: hostManaged}}"),
          "resources.computeDomains.imex.mode"),
@@ -176,6 +177,20 @@ def test_right_values_of_the_operator(text: str) -> None:
 )  # fmt: skip
 def test_what_the_chart_refuses(values: str, path: str) -> None:
     assert path in [x.path for x in told(values) if x.code == "GF578"]
+
+
+def test_a_default_may_stand_in_another_file_but_not_in_another_object() -> None:
+    assert "GF578" not in codes("kubeletPlugin: {}\nnvidiaDriverRoot: /\n")
+    assert one("GF578", release("dra-driver-nvidia-gpu", "kubeletPlugin: {}\n")).path.startswith("spec.values")
+
+
+def test_shapes_of_an_older_release() -> None:
+    """HAMi up to 2.6 named images by a text; imagePullPolicy beside it was of these releases."""
+    text = "scheduler: {extender: {image: projecthami/hami}}\n"
+    assert codes(HAMI + text) == ["GF576"] and codes(release("hami", HAMI + text)) == ["GF574"]
+    old = HAMI + "scheduler: {extender: {image: projecthami/hami, imagePullPolicy: Always}}\n"
+    assert codes(old) == ["GF576", "GF579"]
+    assert codes("nfd: {enableNodeFeatureApi: true}\ngfd: {enabled: true}\nmigStrategy: none\n") == ["GF579"]
 
 
 def test_values_with_which_nothing_runs() -> None:
