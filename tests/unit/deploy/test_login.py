@@ -114,11 +114,11 @@ def test_what_the_program_started_ends_with_it(tmp_path: Path) -> None:
 )
 def test_a_program_that_gives_nothing(tmp_path: Path, script: str, says: str) -> None:
     program(tmp_path, script)
-    error = failure(kubeconfig(args=["get-token", "--client-secret", "pa55"]))
+    error = failure(kubeconfig(args=["get-token", "--client-secret", "hunter"]))
     assert error.code == "GF493"
     assert says in str(error)
     assert "try `kubelogin get-token` by hand" in str(error)
-    assert "pa55" not in str(error)
+    assert "hunter" not in str(error)
 
 
 def test_a_program_that_wants_a_terminal_is_not_run_without_one(tmp_path: Path) -> None:
