@@ -7,7 +7,7 @@ from typing import Any
 from ansible.plugins.action import ActionBase
 from ansible_collections.gpufleet.hosts.plugins.plugin_utils import settings
 from gpufleet.catalog.hosts import kernel_log
-from gpufleet.catalog.packages import reported_packages
+from gpufleet.catalog.packages import embedded_containerd, reported_packages
 from gpufleet.hosts import paths
 
 
@@ -33,6 +33,7 @@ class ActionModule(ActionBase):
             "keyrings": list(paths.KEYRINGS),
             "units": list(paths.UNITS),
             "kubelets": list(paths.KUBELETS),
+            "containerds": [row.program for row in embedded_containerd(tables)],
             "packages": list(reported_packages(tables)),
             **self._task.args,
         }

@@ -79,8 +79,8 @@ def boot_cycles(text: str | None) -> list[dict[str, Any]]:
     return found
 
 
-def containerd_version(text: str | None) -> str | None:
-    """Version from `containerd --version`, such as 2.1.4, or None."""
+def version_of(text: str | None) -> str | None:
+    """Version from what a runtime prints for `--version`, such as 2.1.4, or None."""
     match = re.search(r"\bv?(\d+\.\d+\.\d+)", text or "")
     return match.group(1) if match else None
 

@@ -56,6 +56,11 @@ options:
     type: list
     elements: path
     default: []
+  containerds:
+    description: Programs of containerd that a Kubernetes distribution carries, of which any is asked for its version.
+    type: list
+    elements: path
+    default: []
   packages:
     description: Shell patterns of the names of installed packages to report.
     type: list
@@ -305,14 +310,17 @@ class Probe:
 
     def runtime(self) -> dict[str, Any]:
         _rc, version = self.command("containerd", "--version")
+        carried = [path for path in self.params["containerds"] if self.which(path)]
         status, dump = self.command("containerd", "config", "dump")
         result: dict[str, Any] = {
             "sockets": runtime.sockets(os.path.exists),
-            "containerd": runtime.containerd_version(version),
+            "containerd": runtime.version_of(version),
+            "embedded_containerd": runtime.version_of(self.command(carried[0], "--version")[1]) if carried else None,
             "containerd_dump": dump if status == 0 else None,
             "containerd_default": None,
             "docker": self.which("dockerd") is not None,
             "crio": self.which("crio") is not None,
+            "crio_version": runtime.version_of(self.command("crio", "--version")[1]),
             "nvidia_runtime": self.stat("/usr/bin/nvidia-container-runtime"),
             "nvidia_ctk": self.which("nvidia-ctk") is not None,
             "drop_ins": {
@@ -368,6 +376,7 @@ def main() -> None:
             keyrings=dict(type="list", elements="path", default=[]),
             units=dict(type="list", elements="str", default=[]),
             kubelets=dict(type="list", elements="path", default=[]),
+            containerds=dict(type="list", elements="path", default=[]),
             packages=dict(type="list", elements="str", default=[]),
             thorough=dict(type="bool", default=False),
         ),

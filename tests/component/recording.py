@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pulumi
 import pytest
 from google.protobuf import json_format
@@ -32,6 +33,10 @@ contexts: [{{name: ctx, context: {{cluster: c, user: u}}}}]
 current-context: ctx
 users: [{{name: u, user: {{token: {TOKEN}}}}}]
 """
+
+
+#: Secrets of stack files, as the engine hands them over.
+SECRETS = {"kubeconfig": KUBECONFIG, "pullSecret": f'{{"auths": {{"registry.example.com": {{"auth": "{TOKEN}"}}}}}}'}
 
 
 @dataclass(frozen=True)
@@ -61,12 +66,14 @@ class Resource:
 
 @dataclass
 class Recorded:
-    """Registrations in order, outputs of components by URN, stack outputs, messages, the error that ended it all."""
+    """Registrations in order, outputs of components by URN, stack outputs, messages, calls of functions with their
+    arguments, the error that ended it all."""
 
     resources: list[Resource] = field(default_factory=list)
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     exports: dict[str, Any] = field(default_factory=dict)
     messages: list[tuple[str, str]] = field(default_factory=list)
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     error: str | None = None
 
     def of(self, kind: str) -> list[Resource]:
@@ -96,7 +103,24 @@ def in_clear(value: Any) -> str:
     return str(value)
 
 
+class _NotFound(grpc.RpcError):
+    """What a provider answers to a read of something that is not there."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNKNOWN
+
+    def details(self) -> str:
+        return 'Code="ResourceNotFound"'
+
+
 class _Answers(mocks.Mocks):
+    """`pools` are agent pools that Azure has already, by name, as it shows them; `kubeconfig` what it hands out."""
+
+    def __init__(
+        self, calls: list[tuple[str, dict[str, Any]]], pools: Mapping[str, dict[str, Any]], kubeconfig: str
+    ) -> None:
+        self.calls, self.pools, self.kubeconfig = calls, pools, kubeconfig
+
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         state = dict(args.inputs)
         for key in ("agentPoolName", "subnetName", "virtualNetworkName", "resourceName", "resourceGroupName"):
@@ -105,13 +129,21 @@ class _Answers(mocks.Mocks):
         return f"/id/{args.name}", state
 
     def call(self, args: mocks.MockCallArgs) -> dict[str, Any]:
-        assert args.token == "azure-native:containerservice:listManagedClusterUserCredentials"
-        return {"kubeconfigs": [{"name": "u", "value": base64.b64encode(KUBECONFIG.encode()).decode()}]}
+        call = args.token.removeprefix("azure-native:containerservice:")
+        self.calls.append((call, dict(args.args)))
+        if call == "getAgentPool":
+            if args.args["agentPoolName"] not in self.pools:
+                raise _NotFound
+            return self.pools[args.args["agentPoolName"]]
+        if call == "getManagedCluster":
+            return {"id": f"/id/{args.args['resourceName']}"}
+        assert call in ("listManagedClusterUserCredentials", "listManagedClusterAdminCredentials")
+        return {"kubeconfigs": [{"name": "u", "value": base64.b64encode(self.kubeconfig.encode()).decode()}]}
 
 
 class _Monitor(mocks.MockMonitor):
-    def __init__(self, into: Recorded) -> None:
-        super().__init__(_Answers())
+    def __init__(self, into: Recorded, answers: _Answers) -> None:
+        super().__init__(answers)
         self.into = into
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802
@@ -153,7 +185,13 @@ class _Log(logging.Handler):
         self.into.messages.append((record.levelname.lower(), record.getMessage()))
 
 
-def run(text: str, stack: str = "test", environment: dict[str, str] | None = None) -> Recorded:
+def run(
+    text: str,
+    stack: str = "test",
+    environment: dict[str, str] | None = None,
+    pools: Mapping[str, dict[str, Any]] | None = None,
+    kubeconfig: str = KUBECONFIG,
+) -> Recorded:
     """`__main__.py` on a stack file, as the engine would run it; the kubeconfig lies where the file says.
 
     Secrets of the stack file (`secure`) arrive as the engine hands them over: in clear, and listed as secret.
@@ -177,22 +215,23 @@ def run(text: str, stack: str = "test", environment: dict[str, str] | None = Non
             patch.setenv(variable, value)
         patch.setattr(in_use, "check_in_use", lambda *_: [])  # it reads a cluster
         patch.setattr(pulumi.runtime, "get_root_directory", lambda: folder)
-        _run(data, stack, into)
+        _run(data, stack, into, _Answers(into.calls, pools or {}, kubeconfig))
     return into
 
 
-def _run(data: Mapping[str, Any], stack: str, into: Recorded) -> None:
-    config = {f"gpufleet:{k}": json.dumps(v, default=str) for k, v in data.items() if k != "kubeconfig"}
+def _run(data: Mapping[str, Any], stack: str, into: Recorded, answers: _Answers) -> None:
+    config = {f"gpufleet:{k}": json.dumps(v, default=str) for k, v in data.items() if k not in SECRETS}
     secrets = []
-    if "kubeconfig" in data:
-        config["gpufleet:kubeconfig"] = KUBECONFIG
-        secrets = ["gpufleet:kubeconfig"]
+    for key, secret in SECRETS.items():
+        if key in data:
+            config[f"gpufleet:{key}"] = secret
+            secrets.append(f"gpufleet:{key}")
     logger = logging.Logger("recording", logging.INFO)
     logger.addHandler(_Log(into))
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     settings.reset_options()
-    mocks.set_mocks(_Answers(), project="gpufleet", stack=stack, logger=logger, monitor=_Monitor(into))
+    mocks.set_mocks(answers, project="gpufleet", stack=stack, logger=logger, monitor=_Monitor(into, answers))
     pulumi.runtime.set_all_config(config, secrets)
 
     async def go() -> None:

@@ -28,14 +28,20 @@ config:
     network: {{subnetId: {_SUBNET}}}
   gpufleet:pools:
     - {{name: t4, vmSize: Standard_NC4as_T4_v3, count: 0, taints: ["sku=gpu:NoSchedule"], labels: {{team: vision}}}}
-  gpufleet:stack: {{kind: plugin, images: {{registry: mirror/x, pullSecrets: [regcred]}}}}
+  gpufleet:stack: {{kind: plugin, images: {{registry: mirror/x, pullSecrets: [regcred], makePullSecret: true}}}}
+  gpufleet:pullSecret: {{secure: v1:def}}
   gpufleet:teams: [{{name: vision, namespace: vision, pools: [t4], group: g-1, role: admin}}]
 """,
     "aks-mixed": """\
 config:
   gpufleet:cluster: {kind: aks, name: mixed, location: eastus, protect: true, version: "1.36"}
   gpufleet:pools:
-    - {name: a, vmSize: Standard_NC4as_T4_v3, driver: aks, spot: true, spotMaxPrice: 1.5, autoscale: {min: 0, max: 3}}
+    - name: a
+      vmSize: Standard_NC4as_T4_v3
+      driver: operator
+      spot: true
+      spotMaxPrice: 1.5
+      autoscale: {min: 0, max: 3}
     - name: b
       vmSize: Standard_NC24ads_A100_v4
       driver: operator
@@ -64,6 +70,13 @@ config:
     - {name: t4, hosts: {n1: {}}, gpu: T4, gpusPerNode: 1, nvidiaDefaultRuntime: true, labels: {team: vision}}
     - {name: l4, nodeSelector: {site: barn}, gpu: L4, gpusPerNode: 2, nvidiaDefaultRuntime: true}
   gpufleet:stack: {kind: plugin}
+""",
+    "operator-login": """\
+config:
+  gpufleet:cluster: {kind: existing, name: idc, kubeconfig: {path: idc.conf}}
+  gpufleet:pools: [{name: t4, hosts: {n1: {}}, gpu: T4, gpusPerNode: 1, driver: operator}]
+  gpufleet:stack: {kind: operator, images: {registry: mirror/x, pullSecrets: [login, other], makePullSecret: true}}
+  gpufleet:pullSecret: {secure: v1:def}
 """,
     "local-chart": """\
 config:

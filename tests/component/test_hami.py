@@ -68,6 +68,8 @@ def test_the_release(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_its_values(name: str) -> None:
     expected: dict[str, Any] = {"devicePlugin": dict(SPLIT)}
+    if name == "aks-operator-hami":  # the operator installs driver and toolkit; HAMi's plugin starts after them
+        expected["devicePlugin"]["gpuOperatorToolkitReady"] = {"enabled": True}
     if name in AKS:
         expected["scheduler"] = {"admissionWebhook": {"manageNamespaceSelector": False}}
     else:

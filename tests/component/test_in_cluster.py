@@ -10,7 +10,7 @@ import pytest
 from gpufleet.findings.finding import Severity
 from gpufleet.places.existing.in_use import other_route
 
-from tests.component.recording import Resource, run
+from tests.component.recording import Resource, is_secret, run
 from tests.component.stacks import EXISTING, OPERATOR, PLUGIN, TEXTS, plan_of, recorded
 from tests.unit.config.samples import compile_text
 from tests.unit.config.test_together import TEN_AKS, TEN_EXISTING
@@ -204,6 +204,21 @@ def test_pull_secrets() -> None:
     spec = pod(next(iter(daemon_sets("aks-protected").values())))
     assert spec["imagePullSecrets"] == [{"name": "regcred"}]
     assert "imagePullSecrets" not in pod(next(iter(daemon_sets("aks-dev").values())))
+
+
+def test_a_pull_secret_is_there_before_the_first_pod_pulls() -> None:
+    """It comes from the stack's secret, stays secret in the state, and everything that pulls waits for it."""
+    seen = recorded("aks-protected")
+    (sent,) = seen.of("Secret")
+    assert sent.inputs["metadata"]["name"] == "regcred" and sent.inputs["metadata"]["namespace"] == "gpu-plugin"
+    assert sent.inputs["type"] == "kubernetes.io/dockerconfigjson"
+    assert is_secret(sent.inputs["stringData"]) or is_secret(sent.inputs["stringData"][".dockerconfigjson"])
+    assert all(sent.urn in r.dependencies for r in seen.of("DaemonSet"))
+    operator = recorded("operator-login")
+    (sent,) = operator.of("Secret")
+    (release,) = operator.of("Release")
+    assert sent.inputs["metadata"]["namespace"] == "gpu-operator" and sent.urn in release.dependencies
+    assert release.inputs["values"]["driver"]["imagePullSecrets"] == ["login", "other"]
 
 
 @pytest.mark.parametrize("name", TEXTS)

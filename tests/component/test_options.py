@@ -112,7 +112,7 @@ def test_all_in_the_cluster_goes_with_the_cluster(name: str) -> None:
     seen = recorded(name)
     cluster = seen.one("ManagedCluster").urn
     for resource in seen.resources:
-        inside = resource.kubernetes or resource.type.endswith(":AgentPool")
+        inside = resource.kubernetes or resource.type.endswith((":AgentPool", ":MaintenanceConfiguration"))
         assert resource.deleted_with == (cluster if inside else ""), resource.name
 
 
@@ -123,8 +123,9 @@ def test_a_cluster_of_others_takes_nothing_along(name: str) -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_what_is_protected(name: str) -> None:
-    """Clusters, their groups and namespaces, where the stack file says so; nothing else ever."""
-    wanted = {"ManagedCluster", "ResourceGroup", "Namespace"} if "protect: true" in TEXTS[name] else set()
+    """Clusters, their groups and namespaces, where the stack file or its environment says so; nothing else ever."""
+    said = "protect: true" in TEXTS[name] or "environment: production" in TEXTS[name]
+    wanted = {"ManagedCluster", "ResourceGroup", "Namespace"} if said else set()
     for resource in recorded(name).resources:
         assert resource.protect == (resource.type.rpartition(":")[2] in wanted), resource.name
 
@@ -155,7 +156,8 @@ def _provider(seen: Recorded) -> dict[str, Any]:
 def test_the_provider_is_never_replaced_by_a_new_kubeconfig(name: str) -> None:
     """With an identifier that stays, a changed kubeconfig does not replace all that is deployed."""
     inputs = _provider(recorded(name))
-    expected = {"local": "local", "idc": "idc-bj", "secret": "barn", "local-chart": "idc", "mps": "idc"}
+    expected = {"local": "local", "idc": "idc-bj", "secret": "barn", "local-chart": "idc", "mps": "idc",
+                "operator-login": "idc"}  # fmt: skip
     if name in EXISTING:
         assert inputs["clusterIdentifier"] == expected[name]
     else:

@@ -29,6 +29,7 @@ class Distribution(NamedTuple):
     restart_units: tuple[str, ...] = ()
     operator_toolkit_env: Mapping[str, str] = _NOTHING
     webhook_selector_owner: str | None = None  # who rewrites namespaceSelector of admission webhooks
+    adds_tolerations: bool = False  # admission adds a toleration for the key of a requested extended resource
     note: str | None = None
 
 

@@ -87,6 +87,22 @@ class ToolkitPackage(NamedTuple):
     version: str
 
 
+class CdiRuntime(NamedTuple):
+    """A container runtime, and from which version on it resolves the CDI devices that a kubelet hands it."""
+
+    runtime: str  # an owner of gpu_runtime_owner
+    minimum: str | None  # None: no version is known to
+    on_since: str | None  # from here on without a setting
+
+
+class EmbeddedContainerd(NamedTuple):
+    """The containerd that a distribution carries."""
+
+    owner: str  # an owner of gpu_runtime_owner
+    program: str
+    template: str  # what the distribution makes its file of, when it is there
+
+
 class ToolkitMinimum(NamedTuple):
     """The lowest toolkit for something that a host runs."""
 
@@ -223,3 +239,5 @@ kmod_providers = table("host_kernel", "kmod_providers", KmodProvider)
 flavour_packages = table("host_kernel", "flavour_packages", FlavourPackages)
 toolkit_packages = table("platforms", "toolkit_packages", ToolkitPackage)
 toolkit_minimums = table("host_toolkit", "toolkit_minimums", ToolkitMinimum)
+cdi_runtimes = table("host_toolkit", "cdi_runtimes", CdiRuntime)
+embedded_containerd = table("host_toolkit", "embedded_containerd", EmbeddedContainerd)

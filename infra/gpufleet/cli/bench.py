@@ -139,7 +139,7 @@ def _on_pool(args: argparse.Namespace) -> JobOptions:
     name = args.pool or next(iter(served), "")
     if name not in served:
         raise LookupError(f"{shown} serves no pool {name}; it serves {', '.join(served) or 'none'}")
-    access = pool_access(fleet, served[name])
+    access = pool_access(served[name])
     return JobOptions(
         resource=access.resources[0],
         runtime_class=access.runtime_class,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 import pulumi_kubernetes as k8s
 
-from gpufleet.deploy.namespace import privileged_namespace
+from gpufleet.deploy.namespace import privileged_namespace, pull_secret
 from gpufleet.methods.mps import MPS_ROOT
 from gpufleet.parts.names import MANAGED_BY, PROFILE_LABEL, ROUTE_LABEL
 from gpufleet.places.options import InCluster
@@ -31,7 +31,7 @@ class DevicePlugin(pulumi.ComponentResource):
     ) -> None:
         super().__init__("gpufleet:plugin:DevicePlugin", "device-plugin", {}, opts)
         namespace = privileged_namespace(plan.namespace, self, cluster)
-        before = [*depends_on, namespace]
+        before = [*depends_on, namespace, *pull_secret(plan, namespace, self, cluster)]
         if plan.runtime_class:
             before.append(
                 k8s.node.v1.RuntimeClass(

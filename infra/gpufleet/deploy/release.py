@@ -7,7 +7,7 @@ import os
 import pulumi
 import pulumi_kubernetes as k8s
 
-from gpufleet.deploy.namespace import privileged_namespace
+from gpufleet.deploy.namespace import privileged_namespace, pull_secret
 from gpufleet.parts.artifact import HelmRelease
 from gpufleet.parts.names import MANAGED_BY
 from gpufleet.places.options import InCluster
@@ -28,6 +28,7 @@ class HelmSoftware(pulumi.ComponentResource):
     ) -> None:
         super().__init__(plan.component_type, plan.component_name, {}, opts)
         namespace = privileged_namespace(plan.namespace, self, cluster)
+        login = pull_secret(plan, namespace, self, cluster)
         config_maps = [
             k8s.core.v1.ConfigMap(
                 config_map.name,
@@ -55,7 +56,7 @@ class HelmSoftware(pulumi.ComponentResource):
             atomic=True,
             cleanup_on_fail=True,
             timeout=plan.timeout_seconds,
-            opts=cluster.options(self, depends_on=[*depends_on, namespace, *config_maps]),
+            opts=cluster.options(self, depends_on=[*depends_on, namespace, *login, *config_maps]),
         )
         outputs = {"release": plan.release, **({"sharing": plan.reads} if plan.reads else {})}
         self.register_outputs(outputs)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from gpufleet.catalog.container_runtime import OperatorCdi
 from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.fleet.autoscaler import Autoscaling
 from gpufleet.fleet.offer import NodePrediction
@@ -24,17 +25,54 @@ from gpufleet.stackfile.pool import Pool
 
 
 @dataclass(frozen=True)
+class Cdi:
+    """What an operator release does about CDI (device names that the container runtime resolves).
+
+    `enabled` is the chart's cdi.enabled, `devices` whether its plugin hands out CDI devices, `nri` whether a plugin of
+    the container runtime injects them instead of a changed configuration. `known` is what releases of its version do.
+    """
+
+    enabled: bool
+    devices: bool
+    nri: bool
+    known: OperatorCdi
+
+
+@dataclass(frozen=True)
+class NodeRuntime:
+    """How a GPU gets into a container on the nodes of one pool.
+
+    `toolkit`: who brings NVIDIA's container toolkit (operator, host, image). `strategy`: how the plugin hands out GPUs
+    (cdi, envvar). `hook` is the file on the node that CDI calls. `default` is the handler of pods that name no runtime
+    class, `runtime_class` the class that pods must name to get a GPU.
+    """
+
+    toolkit: str
+    strategy: str
+    hook: str | None
+    default: str
+    runtime_class: str | None
+
+    @property
+    def host_cdi(self) -> bool:
+        """Whether the container runtime of a prepared host has to resolve CDI devices."""
+        return self.toolkit == "host" and self.strategy == "cdi"
+
+
+@dataclass(frozen=True)
 class Release:
     """What one GPU Operator release has once for all nodes.
 
     `driver` and `toolkit`: whether it installs them. `version` and `kernel_module_type` are those of its driver, None
-    where the chart's default stands. `mig_strategy` reaches every plugin as an environment variable. `layouts` are the
-    MIG instances of each GPU of the pools that its MIG manager cuts.
+    where the chart's default stands; of precompiled drivers `version` is the branch. `mig_strategy` reaches every
+    plugin as an environment variable. `layouts` are the MIG instances of each GPU of the pools that its MIG manager
+    cuts.
     """
 
     driver: bool
     toolkit: bool
     runtime_class: str
+    cdi: Cdi
     version: str | None
     kernel_module_type: str | None
     mig_strategy: str
@@ -45,16 +83,18 @@ class Release:
 class FleetPool:
     """One pool, resolved.
 
-    `spec` is what the stack file says, `path` where (`pools[1]`); `release` is that of the whole stack.
+    `spec` is what the stack file says, `path` where (`pools[1]`); `owners` are the driver owners that exist on the
+    cluster; `release` is that of the whole stack.
     `served`: whether the stack's GPU software runs there; `profile` is None where it does not. `layout`: MIG instances
-    of each GPU, empty without MIG, None where that cannot be told. `runtime_class` is the one that pods need to get a
-    GPU from NVIDIA's runtime, None where that is the default runtime. `labels` is what the stack puts on the nodes, or
-    expects there where somebody else labels them; `derived` those of them that the software needs.
+    of each GPU, empty without MIG, None where that cannot be told. `runtime` is None where no GPU gets into a
+    container. `labels` is what the stack puts on the nodes, or expects there where somebody else labels them;
+    `derived` those of them that the software needs.
     """
 
     index: int
     spec: Pool
     place: Place[Any, Any]
+    owners: tuple[str, ...]
     release: Release | None
     hardware: Hardware
     driver: KnownDriver | None
@@ -64,7 +104,7 @@ class FleetPool:
     layout: Mapping[str, int] | None
     taints: tuple[Taint, ...]
     nodes: Nodes
-    runtime_class: str | None
+    runtime: NodeRuntime | None
     os: str | None
     derived: Mapping[str, str]
     labels: Mapping[str, str]
@@ -87,6 +127,11 @@ class FleetPool:
     @property
     def selector(self) -> Mapping[str, str]:
         return self.nodes.selector
+
+    @property
+    def runtime_class(self) -> str | None:
+        """The class that pods must name to get a GPU; None where they need none."""
+        return self.runtime.runtime_class if self.runtime else None
 
     @property
     def profile_name(self) -> str | None:

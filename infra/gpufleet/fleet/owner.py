@@ -11,13 +11,15 @@ from typing import Any
 
 from gpufleet.catalog import component, distribution, driver_branch, driver_version, operator_drivers
 from gpufleet.catalog.cuda import KnownDriver, branch_bounds
-from gpufleet.fleet.model import Release
+from gpufleet.fleet.model import FleetPool, Release
+from gpufleet.fleet.runtime import NVIDIA_RUNTIME_CLASS, release_cdi
+from gpufleet.parts.chart_values import get_value
 from gpufleet.parts.hardware import Hardware
 from gpufleet.parts.names import DEPLOY_LABEL
 from gpufleet.places.base import Place
 from gpufleet.stackfile.pool import Pool
+from gpufleet.stackfile.software import OperatorRoute
 
-NVIDIA_RUNTIME_CLASS = "nvidia"
 #: Who installs the driver, for people; a place adds its own owners.
 OWNER_WORDS = {
     "operator": "the GPU Operator installs it",
@@ -57,36 +59,39 @@ def known_driver(pool: Pool, place: Place[Any, Any], hardware: Hardware) -> Know
 
 
 def release_of(
-    pools: Sequence[Pool],
-    place: Place[Any, Any],
+    route: OperatorRoute,
+    pools: Sequence[FleetPool],
     cluster: str,
-    hardware: Sequence[Hardware],
     mig_strategy: str,
     layouts: Mapping[str, Mapping[str, int]],
 ) -> Release:
-    """Values for the whole operator release; where owners are mixed, node labels keep its operands apart.
+    """What one operator release has for all nodes; where owners are mixed, node labels keep its operands apart.
 
-    `cluster` is the distribution, `hardware` that of each pool.
+    `cluster` is the distribution.
     """
-    installs = any(pool.driver == "operator" for pool in pools)
-    # Where the node image brings the toolkit on some pools, the operator's stays off on all, and the distribution's
-    # runtime class serves both (reference: nvidia.md A5.6).
-    toolkit = installs and not any(pool.driver in place.with_toolkit for pool in pools)
+    own = [pool for pool in pools if pool.owner == "operator"]
     known = distribution(cluster)
-    shipped = known.runtime_class if known is not None and not toolkit else None
-    own = [(pool, have) for pool, have in zip(pools, hardware, strict=True) if pool.driver == "operator"]
-    pinned = sorted({v for pool, _ in own if (v := pinned_version(pool))})
-    modules = {have.model.modules for _, have in own if have.model}
+    shipped = known.runtime_class if known is not None and not own else None
+    pinned = sorted({v for pool in own if (v := pinned_version(pool.spec))})
+    modules = {pool.hardware.model.modules for pool in own if pool.hardware.model}
     flavour = {"proprietary": "proprietary", "open": "open"}.get(next(iter(modules)) if len(modules) == 1 else "")
     return Release(
-        driver=installs,
-        toolkit=toolkit,
+        driver=bool(own),
+        toolkit=bool(own),
         runtime_class=shipped or NVIDIA_RUNTIME_CLASS,
-        version=pinned[0] if pinned else None,
-        kernel_module_type=flavour if installs else None,
+        cdi=release_cdi(route, bool(own), pools),
+        version=_driver(pinned, get_value(route.values, "driver.usePrecompiled") is True),
+        kernel_module_type=flavour if own else None,
         mig_strategy=mig_strategy,
         layouts=layouts,
     )
+
+
+def _driver(pinned: Sequence[str], precompiled: bool) -> str | None:
+    """driver.version: images of precompiled drivers are tagged with the branch, not the version (cloud-native-docs)."""
+    if precompiled:
+        return str(driver_version(pinned[0] if pinned else component("operator-driver").version).branch)
+    return pinned[0] if pinned else None
 
 
 def operand_labels(pool: Pool, release: Release) -> dict[str, str]:

@@ -9,8 +9,9 @@ from typing import Any, cast
 from gpufleet.fleet.autoscaler import autoscaling
 from gpufleet.fleet.model import Fleet, FleetPool, Release
 from gpufleet.fleet.offer import NodePrediction, predict_node
-from gpufleet.fleet.owner import NVIDIA_RUNTIME_CLASS, known_driver, operand_labels, release_of, serves
+from gpufleet.fleet.owner import known_driver, operand_labels, release_of, serves
 from gpufleet.fleet.profile import Profile, profile_of
+from gpufleet.fleet.runtime import node_runtime
 from gpufleet.methods.base import Method
 from gpufleet.methods.mig import layout_name
 from gpufleet.methods.whole import WHOLE
@@ -40,7 +41,8 @@ def resolve(stack: Stack) -> Fleet:
     place = PLACES[stack.cluster.kind]
     profiles: dict[str, Profile] = {}
     first = tuple(_alone(i, pool, stack, place, profiles) for i, pool in enumerate(stack.pools))
-    release = _release(stack, place, first) if isinstance(stack.stack, OperatorRoute) else None
+    route = stack.stack
+    release = _release(stack, route, place, first) if isinstance(route, OperatorRoute) else None
     return Fleet(stack, place, tuple(_together(pool, release) for pool in first), release)
 
 
@@ -54,6 +56,7 @@ def _alone(index: int, spec: Pool, stack: Stack, place: Place[Any, Any], profile
         index=index,
         spec=spec,
         place=place,
+        owners=place.owners_on(stack),
         release=None,
         hardware=hardware,
         driver=known_driver(spec, place, hardware),
@@ -63,7 +66,7 @@ def _alone(index: int, spec: Pool, stack: Stack, place: Place[Any, Any], profile
         layout=method.layout(hardware),
         taints=tuple(sorted(declared_taints(spec.taints) | set(place.added_taints(spec)))),
         nodes=place.nodes(spec),
-        runtime_class=None if place.default_runtime(spec) else NVIDIA_RUNTIME_CLASS,
+        runtime=None,
         os=place.os(spec, stack),
         derived={},
         labels={},
@@ -72,22 +75,23 @@ def _alone(index: int, spec: Pool, stack: Stack, place: Place[Any, Any], profile
     )
 
 
-def _release(stack: Stack, place: Place[Any, Any], pools: tuple[FleetPool, ...]) -> Release:
+def _release(
+    stack: Stack, route: OperatorRoute, place: Place[Any, Any], pools: tuple[FleetPool, ...]
+) -> Release:
     """What the pools give one operator release together."""
     words = {pool.method.mig_strategy for pool in pools}
     cut = {p.name: p.layout for p in pools if p.method.mig_strategy != "none" and p.owner == "operator" and p.layout}
     return release_of(
-        stack.pools,
-        place,
+        route,
+        pools,
         place.distribution(stack),
-        [pool.hardware for pool in pools],
         next((word for word in ("mixed", "single") if word in words), "none"),
         cut,
     )
 
 
 def _together(pool: FleetPool, release: Release | None) -> FleetPool:
-    """The rest, which needs to know of the other pools: labels, offer, autoscaling."""
+    """The rest, which needs to know of the other pools: runtime, labels, offer, autoscaling."""
     derived = _derived(pool, release)
     own = pool.place.labels(pool.spec)
     put = derived if pool.nodes.labelled else {}
@@ -100,6 +104,7 @@ def _together(pool: FleetPool, release: Release | None) -> FleetPool:
     return replace(
         pool,
         release=release,
+        runtime=node_runtime(pool, release),
         derived=derived,
         labels=dict(sorted({**own, **put}.items())),
         offer=replace(offer, labels=dict(sorted(shown.items()))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -15,6 +16,10 @@ _PLUGIN = {1: "cri", 2: "io.containerd.grpc.v1.cri"}
 _PLUGIN_V3 = "io.containerd.cri.v1.runtime"
 # From here on imported files are merged key by key; before, an imported plugin section replaces the whole section.
 MERGES_SINCE = "2.1.0"
+_CDI = "enable_cdi"
+# Keys that are set outside our block, which notes what they were: key -> the table in the plugin's.
+_NOTED = {"default_runtime_name": ("containerd",), _CDI: ()}
+_UNSET = "unset"
 
 
 def file_version(document: dict[str, Any]) -> int:
@@ -27,16 +32,20 @@ def plugin(version: int) -> str:
     return _PLUGIN.get(version, _PLUGIN_V3)
 
 
+def ignores(text: str, containerd: str) -> bool:
+    """Whether containerd reads the file but not its CRI settings: 2.x does so with a file of version 1."""
+    document, why = tomltext.parse(text)
+    return bool(document.get("plugins")) and not why and file_version(document) < 2 and at_least(containerd, "2.0.0")
+
+
 def runtimes(document: dict[str, Any]) -> dict[str, Any]:
     """The runtimes of a configuration, whatever its version."""
-    section = document.get("plugins", {}).get(plugin(file_version(document)), {})
-    return dict(section.get("containerd", {}).get("runtimes", {}) or {})
+    return dict(_section(document).get("containerd", {}).get("runtimes", {}) or {})
 
 
 def default_runtime(document: dict[str, Any]) -> str:
     """Name of the default runtime, runc when none is set."""
-    section = document.get("plugins", {}).get(plugin(file_version(document)), {})
-    return str(section.get("containerd", {}).get("default_runtime_name") or "runc")
+    return str(_section(document).get("containerd", {}).get("default_runtime_name") or "runc")
 
 
 def imports_cover(document: dict[str, Any], path: str) -> bool:
@@ -85,13 +94,20 @@ def _scalar(value: Any) -> bool:
     return isinstance(value, (str, bool, int, float))
 
 
+def resolves_cdi(document: dict[str, Any]) -> bool | None:
+    """Whether an effective configuration resolves CDI devices; None when it does not say, as before containerd 1.7."""
+    found = _section(document).get(_CDI)
+    return found if isinstance(found, bool) else None
+
+
 def edit(
-    text: str, drop_in: str | None, dump: str, containerd: str, *, name: str, default: bool
+    text: str, drop_in: str | None, dump: str, containerd: str, *, name: str, default: bool, cdi: bool = False
 ) -> tuple[dict[str, str | None], str]:
     """({path: new text or None to remove}, why it cannot be done).
 
     text: root file, or what it is to be seeded with. drop_in: our drop-in as it is. dump: effective configuration.
-    Nothing is written when the effective configuration has the runtime by somebody else's hand.
+    Nothing is written when the effective configuration is as wanted by somebody else's hand. CDI that was switched on
+    here stays on: no container is worse off with it, and pods that use it lose their GPUs without it.
     """
     root, why = tomltext.parse(text)
     if why:
@@ -102,28 +118,50 @@ def edit(
     if "cri" in root.get("disabled_plugins", []) or "io.containerd.grpc.v1.cri" in root.get("disabled_plugins", []):
         return {}, f"{paths.CONTAINERD_CONFIG}: the CRI plugin is disabled, so no runtime can be added for Kubernetes"
     block, plain = tomltext.block_of(text), tomltext.strip_block(text)
-    ours = block is not None or drop_in is not None
-    if not ours and satisfied(effective, name, default):
+    own = (block or "") + (drop_in or "")
+    if not own and satisfied(effective, name, default, cdi):
         return {}, ""
     version = file_version(root)
-    merges = at_least(containerd, MERGES_SINCE) and imports_cover(root, paths.CONTAINERD_DROP_IN)
-    tables = runtime_tables(version, name, effective)
-    if merges:
-        head = f"version = {version}\n"
+    cdi = cdi or _CDI in own
+    foreign = satisfied(effective, name, default) and f".containerd.runtimes.{name}]" not in own
+    tables = "" if foreign else runtime_tables(version, name, effective)
+    default = default and not foreign
+    body, before = _undo(plain, block), ""
+    if at_least(containerd, MERGES_SINCE) and imports_cover(root, paths.CONTAINERD_DROP_IN):
+        text = f"version = {version}\n"
+        if cdi:
+            text += _cdi_table(version)
         if default:
-            head += f'[plugins."{plugin(version)}".containerd]\ndefault_runtime_name = "{name}"\n'
-        return {paths.CONTAINERD_CONFIG: _undo_default(plain, block), paths.CONTAINERD_DROP_IN: head + tables}, ""
-    body, before = _undo_default(plain, block), ""
+            text += f'[plugins."{plugin(version)}".containerd]\ndefault_runtime_name = "{name}"\n'
+        return {paths.CONTAINERD_CONFIG: body, paths.CONTAINERD_DROP_IN: text + tables}, ""
     if default:
-        before = _default_in(body, version)
+        before += _note("default_runtime_name", default_runtime(tomltext.parse(body)[0]) if body else "runc")
         body = tomltext.set_key(body, ["plugins", plugin(version), "containerd"], "default_runtime_name", name)
-    note = f"# default_runtime_name was {before}\n" if before else ""
-    base = kept_tables(version, tomltext.parse(body)[0], _without(effective, name))
-    new = tomltext.with_block(body, note + base + tables)
+    if cdi and tomltext.has_table(body, ["plugins", plugin(version)]):
+        before += _note(_CDI, tomltext.value_text(_section(tomltext.parse(body)[0]).get(_CDI, _UNSET)).strip('"'))
+        body = tomltext.set_key(body, ["plugins", plugin(version)], _CDI, True, comments=False)
+    elif cdi:
+        tables = _cdi_table(version) + tables
+    kept = "" if foreign else kept_tables(version, tomltext.parse(body)[0], _without(effective, name))
+    new = tomltext.with_block(body, before + kept + tables)
     document, why = tomltext.parse(new)
-    if why or name not in runtimes(document):
+    if why or not (foreign or name in runtimes(document)):
         return {}, f"{paths.CONTAINERD_CONFIG}: adding the runtime gives an invalid file: {why or 'no such runtime'}"
     return {paths.CONTAINERD_CONFIG: new, paths.CONTAINERD_DROP_IN: None}, ""
+
+
+def _note(key: str, before: str) -> str:
+    return f"# {key} was {before}\n"
+
+
+def _cdi_table(version: int) -> str:
+    return f'[plugins."{plugin(version)}"]\n{_CDI} = true\n'
+
+
+def _section(document: dict[str, Any]) -> dict[str, Any]:
+    """The table of the plugin that holds the runtimes."""
+    found = document.get("plugins", {}).get(plugin(file_version(document)), {})
+    return found if isinstance(found, dict) else {}
 
 
 def _without(document: dict[str, Any], name: str) -> dict[str, Any]:
@@ -134,33 +172,37 @@ def _without(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def remove(text: str) -> str:
-    """The root file without our block, the default runtime put back."""
-    return _undo_default(tomltext.strip_block(text), tomltext.block_of(text))
+    """The root file without our block, what it noted put back."""
+    return _undo(tomltext.strip_block(text), tomltext.block_of(text))
 
 
-def _default_in(text: str, version: int) -> str:
-    """The default runtime that the text itself sets, runc when it sets none."""
-    return default_runtime(tomltext.parse(text)[0]) if text else "runc"
-
-
-def _undo_default(plain: str, block: str | None) -> str:
-    first = (block or "").splitlines()[:1]
-    if not first or not first[0].startswith("# default_runtime_name was "):
-        return plain
+def _undo(plain: str, block: str | None) -> str:
+    """The root file with every key that our block notes as it was before."""
     document, _why = tomltext.parse(plain)
-    table = ["plugins", plugin(file_version(document)), "containerd"]
-    return tomltext.set_key(plain, table, "default_runtime_name", first[0].rpartition(" ")[2])
+    for line in (block or "").splitlines():
+        match = re.fullmatch(r"# (\w+) was (\S+)", line)
+        if not match or match[1] not in _NOTED:
+            break
+        key, before = match.groups()
+        table = ["plugins", plugin(file_version(document)), *_NOTED[key]]
+        if before == _UNSET:
+            plain = tomltext.remove_key(plain, table, key)
+        else:
+            value: Any = before == "true" if key == _CDI else before
+            plain = tomltext.set_key(plain, table, key, value)
+    return plain
 
 
-def satisfied(effective: dict[str, Any], name: str, default: bool) -> bool:
-    """Whether the effective configuration has the runtime, and as the default when that is wanted."""
+def satisfied(effective: dict[str, Any], name: str, default: bool, cdi: bool = False) -> bool:
+    """Whether the effective configuration has the runtime, as the default and with CDI where that is wanted."""
     entry = runtimes(effective).get(name) or {}
     binary = str((entry.get("options") or {}).get("BinaryName", ""))
-    return binary.endswith("nvidia-container-runtime") and (not default or default_runtime(effective) == name)
+    known = binary.endswith("nvidia-container-runtime") and (not default or default_runtime(effective) == name)
+    return known and (not cdi or resolves_cdi(effective) is True)
 
 
 def unexpected(before: str, after: str, name: str) -> list[str]:
-    """Paths that differ between two effective configurations, our runtime and the default's name left out."""
+    """Paths that differ between two effective configurations, but our runtime, the default's name and CDI."""
     old, new = tomltext.parse(before)[0], tomltext.parse(after)[0]
     return [path for path in _differences(old, new, ()) if not _ours(path, name)]
 
@@ -168,7 +210,7 @@ def unexpected(before: str, after: str, name: str) -> list[str]:
 def _ours(path: str, name: str) -> bool:
     return (
         f".containerd.runtimes.{name}" in path
-        or path.endswith(".containerd.default_runtime_name")
+        or path.endswith((".containerd.default_runtime_name", f".{_CDI}"))
         or path.startswith("imports")
     )
 

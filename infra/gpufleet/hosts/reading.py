@@ -171,8 +171,10 @@ class Runtime(_Part):
     containerd: str | None = None
     containerd_dump: str | None = None
     containerd_default: str | None = None
+    embedded_containerd: str | None = None  # version of the one that k3s or RKE2 carries
     docker: bool = False
     crio: bool = False
+    crio_version: str | None = None
     drop_ins: dict[str, Record] = {}
     cdi_specs: tuple[str, ...] = ()
     cri_runtimes: str | None = None

@@ -80,11 +80,14 @@ def _containerd(context: Context, plan: ToolkitWork) -> None:
         why = tomltext.parse(text)[1] or "'containerd config dump' fails; run it on the host"
         plan.problems.append(Problem("GF747", {"file": paths.CONTAINERD_CONFIG, "reason": why}))
         return
+    if containerd.ignores(text, seen.containerd or "0"):
+        plan.problems.append(Problem("GF795", {"file": paths.CONTAINERD_CONFIG, "version": seen.containerd}))
+        return
     drop_in = context.file_text(paths.CONTAINERD_DROP_IN)
     mine = drop_in if drop_in is not None and drop_in.startswith(mark()) else None
     changes, why = containerd.edit(
         seeded, mine, dump, seen.containerd or "0", name=settings.gpu_container_toolkit_runtime_name,
-        default=bool(settings.gpu_container_toolkit_default_runtime),
+        default=settings.gpu_container_toolkit_default_runtime, cdi=settings.gpu_container_toolkit_cdi,
     )  # fmt: skip
     if why:
         plan.problems.append(Problem("GF747", {"file": "containerd", "reason": why}))
@@ -216,6 +219,9 @@ def verify_runtime(context: Context, before: str) -> list[Problem]:
     document, _why = tomltext.parse(dump)
     if name not in containerd.runtimes(document):
         return [Problem("GF783", {"what": f"the effective configuration has no runtime {name}"})]
+    if context.settings.gpu_container_toolkit_cdi and not containerd.resolves_cdi(document):
+        what = "a file that containerd reads later sets enable_cdi to false"
+        return [Problem("GF793", {"what": what})]
     changed = containerd.unexpected(before, dump, name)
     return [Problem("GF789", {"paths": ", ".join(changed[:10])})] if changed else []
 

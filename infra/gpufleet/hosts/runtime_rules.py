@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpufleet.catalog.packages import toolkit_minimums
 from gpufleet.catalog.versions import at_least, fields
-from gpufleet.hosts import containerd, paths, tomltext, toolkit
+from gpufleet.hosts import cdi, containerd, paths, tomltext, toolkit
 from gpufleet.hosts.context import Context
 from gpufleet.hosts.runtime import owner_of
 from gpufleet.hosts.work import Problem
@@ -12,13 +12,14 @@ from gpufleet.hosts.work import Problem
 
 def rules(context: Context) -> list[Problem]:
     """All problems with the runtime and the toolkit."""
+    found = _containerd(context) + _specifications(context) + cdi.problems(context)
     if context.settings.gpu_container_toolkit_state == "absent":
-        return _containerd(context) + _cdi(context)
-    return _runtime(context) + _toolkit_version(context) + _containerd(context) + _cdi(context)
+        return found
+    return _runtime(context) + _toolkit_version(context) + found
 
 
 def _runtime(context: Context) -> list[Problem]:
-    codes = ("GF744", "GF745", "GF747", "GF750")
+    codes = ("GF744", "GF745", "GF747", "GF750", "GF795")
     return [p for p in toolkit.plan_toolkit(context).problems if p.code in codes]
 
 
@@ -62,7 +63,7 @@ def _containerd(context: Context) -> list[Problem]:
     return problems
 
 
-def _cdi(context: Context) -> list[Problem]:
+def _specifications(context: Context) -> list[Problem]:
     specs = context.probe.runtime.cdi_specs
     fixed = sorted(path for path in specs if path.startswith("/etc/cdi/"))
     generated = [path for path in specs if path.startswith(("/var/run/cdi/", "/run/cdi/"))]

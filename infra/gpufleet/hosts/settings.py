@@ -57,6 +57,7 @@ class Settings(BaseModel):
     gpu_container_toolkit_repo_key_fingerprints: tuple[str, ...]
     gpu_container_toolkit_runtime_name: str
     gpu_container_toolkit_default_runtime: bool
+    gpu_container_toolkit_cdi: bool
     gpu_container_toolkit_mode: str
     gpu_container_toolkit_no_cgroups: bool
     gpu_container_toolkit_unprivileged_envvar: bool

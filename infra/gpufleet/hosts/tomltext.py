@@ -49,10 +49,10 @@ def value_text(value: Any) -> str:
     return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def set_key(text: str, table: list[str], key: str, value: Any) -> str:
-    """The text with `key` of a table set. A commented-out line of the key is used; a missing table is appended.
+def set_key(text: str, table: list[str], key: str, value: Any, *, comments: bool = True) -> str:
+    """The text with `key` of a table set. A missing table is appended.
 
-    `table` is the list of its parts, [] for the top of the file.
+    `table` is the list of its parts, [] for the top of the file. `comments`: a commented-out line of the key is used.
     """
     lines = text.splitlines()
     start, end = _section(lines, table)
@@ -63,7 +63,7 @@ def set_key(text: str, table: list[str], key: str, value: Any) -> str:
     at, commented = None, None
     for number in range(start, end):
         match = re.match(r"(\s*)(#?)\s*\"?" + re.escape(key) + r"\"?\s*=", lines[number])
-        if match and match[2] and commented is None:
+        if match and match[2] and comments and commented is None:
             commented = number
         elif match and not match[2]:
             at = number
@@ -75,6 +75,20 @@ def set_key(text: str, table: list[str], key: str, value: Any) -> str:
     else:
         lines.insert(start, line)
     return "\n".join(lines) + "\n"
+
+
+def remove_key(text: str, table: list[str], key: str) -> str:
+    """The text without `key` of a table."""
+    lines = text.splitlines()
+    start, end = _section(lines, table)
+    pattern = re.compile(r"\s*\"?" + re.escape(key) + r"\"?\s*=")
+    body = range(start if start is not None else end, end)
+    return "\n".join(line for n, line in enumerate(lines) if n not in body or not pattern.match(line)) + "\n"
+
+
+def has_table(text: str, table: list[str]) -> bool:
+    """Whether the text has the header of a table."""
+    return _section(text.splitlines(), table)[0] is not None
 
 
 def _section(lines: list[str], table: list[str]) -> tuple[int | None, int]:

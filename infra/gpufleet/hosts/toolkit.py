@@ -7,7 +7,7 @@ from typing import Any
 
 from gpufleet.catalog.packages import ended_packages, toolkit_packages
 from gpufleet.catalog.versions import at_least, upstream
-from gpufleet.hosts import containerd, paths, runtime, sources, tomltext
+from gpufleet.hosts import cdi, containerd, paths, runtime, sources, tomltext
 from gpufleet.hosts.context import Context
 from gpufleet.hosts.driver import unresolved
 from gpufleet.hosts.driver_config import blockers
@@ -47,6 +47,7 @@ def plan_toolkit(context: Context) -> ToolkitWork:
         return plan
     _packages(context, plan)
     _configuration(context, plan)
+    plan.problems += cdi.problems(context)
     runtime.plan_runtime(context, plan)
     if (plan.restart or plan.install or plan.remove or plan.resolve) and risky(context):
         plan.problems.append(_disturbing(context))

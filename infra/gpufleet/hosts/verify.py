@@ -8,6 +8,7 @@ from typing import Any
 
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.hosts import (
+    cdi,
     containerd,
     driver,
     fabric,
@@ -48,7 +49,7 @@ def verify(context: Context) -> tuple[list[Problem], dict[str, Any]]:
         problems += [Problem("GF774", _unit(context, unit)) for unit in plan.units]
     if context.settings.gpu_health_write_facts and context.file_text(paths.FACTS) is None:
         problems.append(Problem("GF779", {"role": "gpu_health", "what": f"{paths.FACTS} is missing"}))
-    problems += _runtime(context) + _mig(context) + _sources(context) + runtime.boot_order(context)
+    problems += _runtime(context) + cdi.drift(context) + _mig(context) + _sources(context) + runtime.boot_order(context)
     reasons = health.reboot_reasons(context)
     if reasons:
         problems.append(Problem("GF778", {"reasons": "; ".join(reasons)}))

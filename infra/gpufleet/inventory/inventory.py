@@ -13,13 +13,11 @@ from typing import Any
 from gpufleet.catalog import distribution
 from gpufleet.catalog.cuda import required_cuda
 from gpufleet.fleet.model import Fleet, FleetPool
-from gpufleet.methods.base import Method
 from gpufleet.methods.time_slicing import TimeSlicing
 from gpufleet.places.existing.hosts import PREPARED_OWNERS, host_driver, listed_pools, mig_layout
 from gpufleet.places.existing.model import ExistingStack, existing_stack, node_pool
 from gpufleet.stackfile.hosts import Mirror, MirrorRepository, Ssh
 from gpufleet.stackfile.model import Stack
-from gpufleet.stackfile.software import PluginRoute
 
 GPU_HOSTS = "gpu_hosts"
 #: The stack has one mirror; the roles take one of several by name.
@@ -177,8 +175,10 @@ def _host(pool: FleetPool, stack: ExistingStack) -> dict[str, Any]:
         "gpu_driver_flavour": wanted.flavour or modules,
         "gpu_fabric_mode": "auto",
         "gpu_container_toolkit_state": "present",
+        "gpu_container_toolkit_cdi": pool.runtime is not None and pool.runtime.host_cdi,
         "gpu_container_toolkit_default_runtime": spec.nvidia_default_runtime,
-        "gpu_container_toolkit_unprivileged_envvar": _by_environment(stack, method),
+        # The toolkit ignores NVIDIA_VISIBLE_DEVICES in unprivileged containers unless it is told so.
+        "gpu_container_toolkit_unprivileged_envvar": pool.runtime is not None and pool.runtime.strategy == "envvar",
         "gpu_health_time_slice": (method.time_slice or "") if isinstance(method, TimeSlicing) else "",
         "gpu_mig_layout": "",
     }
@@ -191,15 +191,6 @@ def _host(pool: FleetPool, stack: ExistingStack) -> dict[str, Any]:
     if (cuda := cuda_target(pool, stack)) is not None:
         variables["gpu_preflight_cuda_target"] = cuda
     return variables | _mig(pool)
-
-
-def _by_environment(stack: ExistingStack, method: Method) -> bool:
-    """Whether containers are told their GPUs by NVIDIA_VISIBLE_DEVICES: the way of the standalone plugin and of HAMi.
-
-    The toolkit ignores the variable in unprivileged containers unless it is told so, and pods would have no GPU. The
-    operator's plugin uses CDI.
-    """
-    return isinstance(stack.stack, PluginRoute) or method.own_plugin
 
 
 def _operator() -> dict[str, Any]:

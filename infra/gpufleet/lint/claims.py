@@ -17,8 +17,8 @@ from gpufleet.lint.document import Document, Kind, entries, get, pairs, text_at
 from gpufleet.lint.gather import Gathered
 from gpufleet.lint.names import slip
 from gpufleet.lint.pods import containers, pod_path, pod_spec
+from gpufleet.lint.quantity import count
 from gpufleet.lint.tables import table
-from gpufleet.lint.workload import count
 
 _CLAIM, _TEMPLATE, _CLASS, _DOMAIN = "ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ComputeDomain"
 #: Kinds that make one pod more for each replica.

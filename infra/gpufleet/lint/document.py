@@ -29,6 +29,9 @@ class Kind(StrEnum):
     CONFIG_MAP = "ConfigMap"
     OPERATOR_VALUES = "GPU Operator values"
     CHART_VALUES = "device-plugin chart values"
+    NFD_VALUES = "Node Feature Discovery chart values"
+    HAMI_VALUES = "HAMi chart values"
+    DRA_VALUES = "DRA driver chart values"
     CLUSTER_POLICY = "ClusterPolicy"
     DAEMON_SET = "DaemonSet"
     WORKLOAD = "workload"
@@ -58,6 +61,10 @@ class Document:
     """Places of `root` that stand elsewhere in the text: (here, there)."""
     from_files: tuple[tuple[PathParts, str], ...] = ()
     """Places of `root` whose values stand in another file: a patch."""
+    named: bool = False
+    """Whether an object or an option says what it is; else its content alone does."""
+    release: str = ""
+    """The chart's release that an object names beside values."""
 
     @property
     def name(self) -> str:

@@ -44,7 +44,16 @@ _IN_FILES: tuple[tuple[PathParts, PathParts], ...] = (
     (("helm", "values"), ("helm", "chart")),
     (("releases", "*", "values", "*"), ("releases", "*", "chart")),
 )
-_CHARTS = {"gpu-operator": Kind.OPERATOR_VALUES, "nvidia-device-plugin": Kind.CHART_VALUES}
+_CHARTS = {
+    "gpu-operator": Kind.OPERATOR_VALUES,
+    "nvidia-device-plugin": Kind.CHART_VALUES,
+    "node-feature-discovery": Kind.NFD_VALUES,
+    "hami": Kind.HAMI_VALUES,
+    "dra-driver-nvidia-gpu": Kind.DRA_VALUES,
+    "nvidia-dra-driver-gpu": Kind.DRA_VALUES,
+}
+#: Keys beside the chart's name that hold its release.
+_RELEASE = ("version", "targetRevision", "chartVersion")
 #: Values that single parameters next to them override.
 _WITH_PARAMETERS = ("values", "valuesObject", "valuesContent")
 _OURS = frozenset(_CHARTS.values())
@@ -79,8 +88,10 @@ def _all_values(document: Document, places: Iterable[tuple[PathParts, PathParts]
     found: list[Finding] = []
     for one in places:
         for path, chart in _expanded(document.root, *one):
+            beside = (text_at(document.root, *chart[:-1], key) for key in _RELEASE)
+            release = next((text for text in beside if text), "")
             try:
-                documents += _values(document, path, text_at(document.root, *chart))
+                documents += _values(document, path, text_at(document.root, *chart), release)
             except YamlError as error:
                 holder = get(document.root, *path)
                 line = error.line if holder is None or holder.style in BLOCKS else holder.line
@@ -111,7 +122,7 @@ def _expanded(root: Item, path: PathParts, chart: PathParts) -> Iterator[tuple[P
         yield from _expanded(root, (*path[:at], i, *path[at + 1 :]), same)
 
 
-def _values(document: Document, path: PathParts, chart: str) -> Iterator[Document]:
+def _values(document: Document, path: PathParts, chart: str, release: str) -> Iterator[Document]:
     item = get(document.root, *path)
     kind = _CHARTS.get(chart.rpartition("/")[2])
     if chart and kind is None and document.api_kind != "HelmChartConfig":
@@ -131,9 +142,9 @@ def _values(document: Document, path: PathParts, chart: str) -> Iterator[Documen
     root = with_parameters(root, beside)
     if root is None or not isinstance(root.value, dict):
         return
-    kind = kind or kind_of(root)
+    named, kind = kind is not None, kind or kind_of(root)
     if kind in _OURS:
-        yield replace(inside, root=root, kind=kind)
+        yield replace(inside, root=root, kind=kind, named=named, release=release)
 
 
 def _pods(item: Item, path: PathParts) -> Iterator[tuple[PathParts, Item]]:

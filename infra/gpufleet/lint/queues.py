@@ -16,7 +16,7 @@ from gpufleet.lint.names import slip
 from gpufleet.lint.offered import VOLCANO, is_meant_as_gpu, never
 from gpufleet.lint.offers import Offers
 from gpufleet.lint.pods import containers
-from gpufleet.lint.workload import count
+from gpufleet.lint.quantity import count
 
 #: Kueue's own configuration can count other names than those of nodes (transformations, mappings of device classes).
 _KUEUE = "config.kueue.x-k8s.io"

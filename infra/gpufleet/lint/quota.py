@@ -10,7 +10,7 @@ from gpufleet.lint.gather import Gathered
 from gpufleet.lint.offered import is_meant_as_gpu, never
 from gpufleet.lint.offers import HAMI, PREFIX, name_is_possible
 from gpufleet.lint.pods import containers, is_image
-from gpufleet.lint.workload import count
+from gpufleet.lint.quantity import count
 
 _REQUESTS, _LIMITS = "requests.", "limits."
 #: Values that only HAMi's chart has (Project-HAMi/HAMi charts/hami/values.yaml, 2.10.0).

@@ -36,6 +36,7 @@ class Hami(Method):
     memory_per_pod_gib: MemoryGib | None = None
 
     own_plugin: ClassVar[bool] = True
+    vgpus: ClassVar[bool] = True
 
     @property
     def pods_per_device(self) -> int:
@@ -69,6 +70,7 @@ class Hami(Method):
         return HelmRelease(
             id="hami",
             namespace="hami-system",
+            pull_secret=fleet.stack.stack.images.made_secret,
             release="hami",
             chart=chart.path or known.chart or "hami",
             repository=None if chart.path else chart.repository or known.repository,
@@ -100,6 +102,8 @@ def _values(fleet: Fleet, spec: Hami, runtime: str | None, tolerated: tuple[dict
     }
     if runtime:
         values["devicePlugin"]["runtimeClassName"] = runtime
+    if fleet.release is not None and fleet.release.toolkit:
+        values["devicePlugin"]["gpuOperatorToolkitReady"] = {"enabled": True}  # it starts after the operator's toolkit
     known = distribution(fleet.distribution)
     if known is not None and known.webhook_selector_owner is not None:
         # The distribution's own controller would fight the chart over the namespace selector of its webhook.

@@ -61,15 +61,21 @@ class ConfigMapPlan:
 class Artifact:
     """Base of all artifacts: what one part of the software puts into the cluster.
 
-    `id` is its key in the plan (`plugin`, `operator`, a method's name); `namespace` the one that it makes.
+    `id` is its key in the plan (`plugin`, `operator`, a method's name); `namespace` the one that it makes;
+    `pull_secret` the Secret with a registry's login that it makes there, if any.
     """
 
     id: str
     namespace: str
+    pull_secret: str | None = None
 
     def lines(self) -> list[str]:
         """What `gpufleet plan` prints."""
         raise NotImplementedError
+
+    def secret_lines(self) -> list[str]:
+        """The line about the pull secret that is made, if one is."""
+        return [f"  makes the Secret {self.pull_secret} from gpufleet:pullSecret"] if self.pull_secret else []
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form; images and charts have their own place in the plan."""
@@ -133,7 +139,7 @@ class HelmRelease(Artifact):
     def lines(self) -> list[str]:
         chart = f"chart {self.chart}" + (f" of {self.repository}" if self.repository else " on disk")
         head = f"{self.title} {self.version}, namespace {self.namespace}, release {self.release}:"
-        return [head, f"  {chart}", *(f"  {word}" for word in self.words)]
+        return [head, f"  {chart}", *self.secret_lines(), *(f"  {word}" for word in self.words)]
 
     def as_dict(self) -> dict[str, Any]:
         content = super().as_dict()

@@ -99,6 +99,8 @@ class Place(Generic[S, P]):
     owner_words: ClassVar[Mapping[str, str]] = {}
     #: Owners under which the node image brings the container toolkit, so that an operator's toolkit would be a second.
     with_toolkit: tuple[str, ...] = ()
+    #: Whether a node has to restart before a changed MIG mode of its GPU takes effect.
+    mig_restarts_nodes: bool = False
     #: Prefixes of labels, and of taints, that the owner of the nodes keeps for itself.
     reserved_labels: tuple[str, ...] = ()
     reserved_taints: tuple[str, ...] = ()
@@ -112,6 +114,10 @@ class Place(Generic[S, P]):
     def distribution(self, stack: S) -> str:
         """The Kubernetes distribution, as the catalogue names it."""
         raise NotImplementedError
+
+    def owners_on(self, stack: S) -> tuple[str, ...]:
+        """Driver owners that exist on the cluster of a stack."""
+        return self.owners
 
     def hardware(self, pool: P) -> Hardware:
         """One node of a pool; what the catalogue does not know stays None."""
@@ -129,8 +135,8 @@ class Place(Generic[S, P]):
         """Taints that the place itself puts on the nodes of a pool."""
         return ()
 
-    def default_runtime(self, pool: P) -> bool:
-        """Whether NVIDIA's runtime is the default one on the nodes."""
+    def default_runtime(self, pool: P) -> str:
+        """The handler of pods without a runtime class (`runc`, `nvidia`), before any GPU software comes."""
         raise NotImplementedError
 
     def own_driver(self, pool: P, hardware: Hardware) -> KnownDriver | None:

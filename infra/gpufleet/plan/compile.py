@@ -47,6 +47,7 @@ def _pool(pool: FleetPool, fleet: Fleet) -> PoolPlan:
         selector=pool.selector,
         node_count=pool.nodes.count,
         profile=pool.profile_name,
+        runtime=pool.runtime,
         taints=tuple(str(taint) for taint in pool.taints),
         labels=pool.labels,
         node=pool.offer,

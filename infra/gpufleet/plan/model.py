@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpufleet.fleet.autoscaler import Autoscaling
+from gpufleet.fleet.model import NodeRuntime
 from gpufleet.fleet.offer import NodePrediction
 from gpufleet.fleet.profile import Profile
 from gpufleet.parts.artifact import Artifact
@@ -40,6 +41,7 @@ class PoolPlan:
     selector: Mapping[str, str]
     node_count: tuple[int, int] | None
     profile: str | None
+    runtime: NodeRuntime | None
     taints: tuple[str, ...]
     labels: Mapping[str, str]
     node: NodePrediction

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.render import summary, text
+from gpufleet.fleet.model import NodeRuntime
 from gpufleet.plan.model import Plan, PoolPlan
 
 
@@ -52,11 +53,19 @@ def pool_table(plan: Plan) -> list[str]:
     return table(("pool", "nodes", "GPUs per node", "sharing", "each node offers", "memory per pod"), rows)
 
 
+def _runtime(runtime: NodeRuntime) -> str:
+    way = {"cdi": "GPUs as CDI devices", "envvar": "GPUs by environment variable"}[runtime.strategy]
+    named = f"pods name the runtime class {runtime.runtime_class}" if runtime.runtime_class else "no runtime class"
+    return f"{way}, default {runtime.default}, {named}"
+
+
 def _details(pool: PoolPlan) -> list[str]:
     lines = [f"{pool.name}:"]
     if pool.resource:
         lines += [f"  {word:<11} {text}" for word, text in pool.resource.lines()]
     lines.append(f"  driver      {pool.driver}")
+    if pool.runtime:
+        lines.append(f"  runtime     {_runtime(pool.runtime)}")
     if pool.nodes:
         lines.append(f"  nodes       {', '.join(pool.nodes)}")
     if pool.taints:

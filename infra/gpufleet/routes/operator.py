@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from gpufleet.catalog import component, components_of, distribution
+from gpufleet.catalog import component, distribution
 from gpufleet.fleet.model import Fleet, Release
 from gpufleet.fleet.profile import plugin_text
 from gpufleet.methods.mig import layout_name
@@ -17,13 +17,14 @@ from gpufleet.parts.artifact import ConfigMapPlan, HelmRelease
 from gpufleet.parts.chart_values import get_value, set_value
 from gpufleet.parts.names import ROUTE_LABEL, UNSHARED, config_map_name
 from gpufleet.parts.taints import Taint, tolerations
-from gpufleet.routes.operator_images import operator_images, runs
-from gpufleet.stackfile.software import Images as OwnImages
+from gpufleet.routes.operator_images import operator_images, use_registry, use_secrets
 from gpufleet.stackfile.software import OperatorRoute
 
 RELEASE_NAME = "gpu-operator"
 #: The MIG manager's default: nodes that no pool cuts stay whole.
 MIG_DISABLED = "all-disabled"
+#: Lets the MIG manager restart a node whose GPU takes the mode only then.
+WITH_REBOOT = "WITH_REBOOT"
 #: The chart's own default toleration; kept, so that nodes outside the stack's pools are served as before.
 _CHART_TAINT = Taint("nvidia.com/gpu", "", "NoSchedule")
 #: Paths that the plan derives. A raw value there would contradict it.
@@ -82,6 +83,7 @@ def operator_plan(fleet: Fleet, route: OperatorRoute) -> OperatorPlan:
     return OperatorPlan(
         id="operator",
         namespace=route.namespace,
+        pull_secret=route.images.made_secret,
         release=RELEASE_NAME,
         chart=route.chart.path or known.chart or RELEASE_NAME,
         repository=None if route.chart.path else route.chart.repository or known.repository,
@@ -89,7 +91,7 @@ def operator_plan(fleet: Fleet, route: OperatorRoute) -> OperatorPlan:
         timeout_seconds=route.timeout_seconds,
         values=values,
         title="GPU Operator",
-        words=_words(fleet, fleet.release, config_map, mig_config),
+        words=_words(fleet, fleet.release, route, config_map, mig_config),
         component_type="gpufleet:operator:GpuOperator",
         component_name="gpu-operator",
         chart_env="GPUFLEET_OPERATOR_CHART",
@@ -103,15 +105,20 @@ def operator_plan(fleet: Fleet, route: OperatorRoute) -> OperatorPlan:
 
 
 def _words(
-    fleet: Fleet, release: Release, config_map: ConfigMapPlan, mig_config: ConfigMapPlan | None
+    fleet: Fleet, release: Release, route: OperatorRoute, config_map: ConfigMapPlan, mig_config: ConfigMapPlan | None
 ) -> tuple[str, ...]:
     driver, toolkit = ("on" if on else "off" for on in (release.driver, release.toolkit))
     cut = sorted({layout_name(layout) for layout in release.layouts.values()})
+    cdi, restarts = "on" if release.cdi.enabled else "off", fleet.place.mig_restarts_nodes
+    own_nfd = route.nfd == "existing"
+    tolerated = ", ".join(str(t) for t in sorted({t for pool in fleet.pools for t in pool.taints})) or "nothing"
     return (
-        f"driver {driver}, toolkit {toolkit}, runtime class {release.runtime_class}",
+        f"driver {driver}, toolkit {toolkit}, CDI {cdi}, runtime class {release.runtime_class}",
         *(("NVIDIA's device plugin off: another one serves the GPUs",) if fleet.own_plugin else ()),
         f"sharing {config_map.name}, keys {', '.join(config_map.data)}, default {UNSHARED}",
         *((f"MIG manager {mig_config.name}, layouts {', '.join(cut)}, default {MIG_DISABLED}",) if mig_config else ()),
+        *(("a node restarts when the MIG manager changes the mode of its GPUs",) if mig_config and restarts else ()),
+        *((f"Node Feature Discovery: the cluster's own; its workers must tolerate {tolerated}",) if own_nfd else ()),
     )
 
 
@@ -142,51 +149,33 @@ def _values(
         env = dict(known.operator_toolkit_env) if known else {}
         set_value(values, "toolkit.env", [{"name": k, "value": v} for k, v in sorted(env.items())])
     set_value(values, "operator.runtimeClass", release.runtime_class)
+    if release.cdi.known.cdi or release.cdi.enabled:
+        set_value(values, "cdi.enabled", release.cdi.enabled)
     set_value(values, "devicePlugin.enabled", not fleet.own_plugin)  # two plugins register one resource name
     if not fleet.own_plugin:
         set_value(values, "devicePlugin.config", {"name": config_map.name, "default": UNSHARED})
     set_value(values, "gfd.enabled", True)
-    set_value(values, "nfd.enabled", True)
+    set_value(values, "nfd.enabled", route.nfd == "install")
     # The plugin takes MIG_STRATEGY from the environment, so the chart's default `single` would beat the file.
     set_value(values, "mig.strategy", release.mig_strategy)
     set_value(values, "migManager.enabled", mig_config is not None)
     if mig_config is not None:
         set_value(values, "migManager.config", {"name": mig_config.name, "default": MIG_DISABLED})
+        if fleet.place.mig_restarts_nodes:
+            own = [one for one in get_value(values, "migManager.env") or [] if one.get("name") != WITH_REBOOT]
+            set_value(values, "migManager.env", [*own, {"name": WITH_REBOOT, "value": "true"}])
     set_value(values, "daemonsets.tolerations", closure)
-    set_value(values, "node-feature-discovery.worker.tolerations", closure)
+    if route.nfd == "install":
+        set_value(values, "node-feature-discovery.worker.tolerations", closure)
     if any(profile.pods_per_device > 1 for profile in fleet.profiles.values()):
         # Without it the exporter shows one of the pods that share a GPU (NVIDIA/dcgm-exporter#151).
         set_value(values, "dcgmExporter.env", [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}])
+    version = route.version or component("gpu-operator").version
     if route.images.pull_secrets:
-        _use_secrets(values, route.images.pull_secrets)
+        use_secrets(values, route.images.pull_secrets, version)
     if route.images.registry:
-        _use_registry(values, route.images)
+        use_registry(values, route.images, version)
     return _ordered(values)
-
-
-def _use_secrets(values: dict[str, Any], secrets: tuple[str, ...]) -> None:
-    """Every part that runs pulls with the stack's secrets; what the stack file names itself stays.
-
-    The driver's manager is a container of the driver's pod; the NFD subchart takes objects, the parts take names.
-    """
-    rows = [row for row in components_of("gpu-operator") if row.value and runs(row, values)]
-    for part in ("operator", *sorted({row.section for row in rows} - {"driver.manager"})):
-        if get_value(values, f"{part}.imagePullSecrets") is None:
-            set_value(values, f"{part}.imagePullSecrets", list(secrets))
-    nfd, path = component("node-feature-discovery"), "node-feature-discovery.imagePullSecrets"
-    if runs(nfd, values) and get_value(values, path) is None:
-        set_value(values, path, [{"name": name} for name in secrets])
-
-
-def _use_registry(values: dict[str, Any], images: OwnImages) -> None:
-    """Every image from the stack's registry; a repository that the stack file names itself stays."""
-    parts = ["operator", *(row.section for row in components_of("gpu-operator") if row.value)]
-    for part in parts:
-        if get_value(values, f"{part}.repository") is None:
-            set_value(values, f"{part}.repository", images.registry)
-    nfd = component("node-feature-discovery").image or ""
-    if get_value(values, "node-feature-discovery.image.repository") is None:
-        set_value(values, "node-feature-discovery.image.repository", images.mirrored(nfd.rpartition(":")[0]))
 
 
 def _ordered(values: dict[str, Any]) -> dict[str, Any]:

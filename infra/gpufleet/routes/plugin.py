@@ -59,6 +59,7 @@ class PluginPlan(Artifact):
 
     def lines(self) -> list[str]:
         made = [f"  makes the RuntimeClass {self.runtime_class}"] if self.runtime_class else []
+        made += self.secret_lines()
         head = f"device plugin, namespace {self.namespace}:"
         nowhere = [] if self.daemon_sets else ["  no DaemonSet: no pool takes NVIDIA's plugin"]
         return [head, *made, *(line for one in self.daemon_sets for line in one.lines()), *nowhere]
@@ -124,6 +125,7 @@ def plugin_plan(fleet: Fleet, route: PluginRoute) -> PluginPlan:
         namespace=route.namespace,
         daemon_sets=tuple(daemon_sets),
         runtime_class=_runtime_class(fleet),
+        pull_secret=route.images.made_secret,
         pull_secrets=route.images.pull_secrets,
         images=Images((plain,) if daemon_sets else ()),
     )

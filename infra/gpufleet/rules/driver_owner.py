@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from gpufleet.catalog import component
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
-from gpufleet.fleet.model import Fleet, FleetPool
-from gpufleet.fleet.owner import pinned_version
-from gpufleet.places.aks.model import aks_pool, aks_stack
+from gpufleet.fleet.model import FleetPool
+from gpufleet.places.aks.model import aks_pool
 from gpufleet.stackfile.rules import GF110
 
 GF201 = rule(
     "GF201", Severity.ERROR,
     title="There is no driver owner {value} on this kind of cluster.",
     reason="On AKS the driver comes from AKS (`aks`, `managed`) or from the operator; on an existing cluster from "
-    "the host or from the operator. `none` leaves the pool to somebody else.",
-    because="On a cluster of kind {kind} the driver comes from one of the allowed owners.",
+    "the host or from the operator, with `distribution: aks` from AKS or from the operator. `none` leaves the pool to "
+    "somebody else.",
+    because="On {kind} the driver comes from one of the allowed owners.",
     remedy="Choose one of them.",
     source="AKS-DOC (use-nvidia-gpu, nvidia-gpu-operator, aks-managed-gpu-nodes); GPUO",
     needs=("value", "owner"),
@@ -100,26 +100,14 @@ GF207 = rule(
     fix=("vmSize: Standard_NV36ads_A10_v5", "vmSize: Standard_NV36ads_A10_v5, driver: aks"),
 )
 
-GF208 = rule(
-    "GF208", Severity.ERROR,
-    title="The operator's driver does not support Azure Linux.",
-    reason="No driver container exists for it (microsoft/azurelinux#8355).",
-    remedy="Use `osSku: Ubuntu`, or `driver: aks`.",
-    source="microsoft/azurelinux#8355; AKS-DOC (nvidia-gpu-operator)",
-    needs=("value", "owner"),
-    wrong="""
-        gpufleet:stack: {kind: operator}
-        gpufleet:pools: [{name: t4, osSku: AzureLinux}]
-    """,
-    fix=("osSku: AzureLinux", "osSku: AzureLinux, driver: aks"),
-)
-
 GF209 = rule(
     "GF209", Severity.ERROR,
     title="The tag {value} does nothing any more.",
-    reason="AKS stopped honouring it for new pools on 2025-08-14 (Azure/AKS#4925).",
-    remedy="Remove the tag; `driver: operator` sends gpuProfile.driver None.",
-    source="Azure/AKS#4925; AKS-REL",
+    reason="AKS obeyed some tags once, in any letter case, and has retired them: new pools with them are refused.",
+    because="AKS retired it on {retired} ({source}); new pools with it are refused.",
+    remedy="Remove the tag.",
+    do="Remove the tag; {instead}.",
+    source="Azure/AKS#4925; Azure/AKS#4472; aks_retired_tags",
     needs=("value", "owner"),
     wrong='gpufleet:pools: [{name: t4, tags: {skipGPUdriverInstall: "1"}}]',
     right='gpufleet:pools: [{name: t4, tags: {skipGPU: "1"}}]',
@@ -154,81 +142,20 @@ GF213 = rule(
     fix=("Standard_ND128isr_NDR_GB200_v6, driver: aks", "Standard_ND128isr_NDR_GB200_v6"),
 )
 
-GF214 = rule(
-    "GF214", Severity.ERROR,
-    title="The pools of one operator release want different drivers: {value}.",
-    reason="The chart has one driver version for the whole release.",
-    remedy="Agree on one version for all pools with owner operator, or put them on clusters of their own.",
-    source="GPUO",
-    needs=("value", "owner"),
-    wrong="""
-        gpufleet:stack: {kind: operator}
-        gpufleet:pools:
-          - {name: t4, driverBranch: "580"}
-          - {name: b, vmSize: Standard_NC4as_T4_v3, driver: operator, driverVersion: 610.57.04}
-    """,
-    fix=("driverVersion: 610.57.04", "driverVersion: 580.173.02"),
-)
 
-GF215 = rule(
-    "GF215", Severity.ERROR,
-    title="The pools of one operator release need different kernel modules: {value}.",
-    reason="The chart has one kernel module type for the whole release.",
-    remedy="Put these GPU generations on clusters of their own, or let another owner install one of the drivers.",
-    source="GPUO; architectures",
-    needs=("value", "owner"),
-    wrong="""
-        gpufleet:stack: {kind: operator}
-        gpufleet:pools:
-          - {name: t4, driver: operator, gpu: V100-SXM2-16GB, driverBranch: "580"}
-          - {name: b, hosts: {n2: {}}, gpu: B200, driver: operator, driverBranch: "580"}
-    """,
-    fix=("gpu: V100-SXM2-16GB, ", ""),
-)
-
-GF216 = rule(
-    "GF216", Severity.ERROR,
-    title="The operator does not support several operating systems in one cluster: {value}.",
-    reason="One release derives one operating system tag from the GPU nodes it finds.",
-    remedy="Use the same `osSku` for all GPU pools.",
-    source="AKS-DOC (nvidia-gpu-operator)",
-    needs=("value", "owner"),
-    wrong="""
-        gpufleet:stack: {kind: operator}
-        gpufleet:pools:
-          - {name: t4}
-          - {name: b, vmSize: Standard_NC4as_T4_v3, driver: operator, osSku: Ubuntu2204}
-    """,
-    fix=("osSku: Ubuntu2204", "osSku: Ubuntu"),
-)
-
-GF217 = rule(
-    "GF217", Severity.WARNING,
-    title="The operator's release does not list driver {value}.",
-    reason="An image of that driver may not exist for the nodes' operating system; the driver pods would wait for "
-    "ever.",
-    remedy="Use a listed version or its branch, or acknowledge this after checking the registry.",
-    source="GPUO; operator_drivers",
-    needs=("value", "owner"),
-    wrong="""
-        gpufleet:stack: {kind: operator}
-        gpufleet:pools: [{name: t4, driverVersion: 580.95.05}]
-    """,
-    fix=("driverVersion: 580.95.05", "driverVersion: 580.173.02"),
-)
-
-
-#: AKS turned this tag off for new pools on 2025-08-14 (Azure/AKS#4925).
-RETIRED_TAG = "skipgpudriverinstall"
+def _where(pool: FleetPool) -> str:
+    """The cluster in words: `a cluster of kind existing with distribution aks`."""
+    aks = pool.place.kind.name != "aks" and "aks" in pool.owners
+    return f"a cluster of kind {pool.place.kind.name}" + (" with distribution aks" if aks else "")
 
 
 @check("pool", GF201, GF202, GF203, GF204, GF205, GF206)
 def owner(pool: FleetPool) -> Iterator[Finding]:
     """Everything that the owner of one pool contradicts."""
     spec, owner, path = pool.spec, pool.owner, pool.path
-    where, allowed = f"{path}.driver", pool.place.owners
+    where, allowed = f"{path}.driver", pool.owners
     if owner not in allowed:
-        yield GF201.at(where, value=owner, allowed=allowed, kind=pool.place.kind.name)
+        yield GF201.at(where, value=owner, allowed=allowed, kind=_where(pool))
         return
     if owner == "operator" and pool.release is None:
         yield GF202.at(where, value=owner)
@@ -243,20 +170,15 @@ def owner(pool: FleetPool) -> Iterator[Finding]:
             yield GF206.at(f"{path}.{key}", value=value, owner=owner)
 
 
-@check("aks pool", GF110, GF207, GF208, GF209, GF210, GF213)
+@check("aks pool", GF110, GF207, GF210, GF213)
 def owner_on_aks(pool: FleetPool) -> Iterator[Finding]:
     """What AKS and the size contradict."""
     spec, path, size = aks_pool(pool), pool.path, pool.hardware.size
-    if pool.owner not in pool.place.owners:
+    if pool.owner not in pool.owners:
         return
-    for tag in spec.tags:
-        if tag.lower() == RETIRED_TAG:
-            yield GF209.at(f"{path}.tags.{tag}", value=tag)
     if spec.driver == "operator":
         if size is not None and size.driver_family == "grid":
             yield GF207.at(f"{path}.driver", value=size.size)
-        if spec.os_sku.startswith("AzureLinux"):
-            yield GF208.at(f"{path}.osSku", value=spec.os_sku)
         if spec.scale_down_mode == "Deallocate":
             yield GF210.at(f"{path}.scaleDownMode", value=spec.scale_down_mode)
     if spec.driver == "aks" and size is not None and size.driver_family == "none":
@@ -267,33 +189,3 @@ def owner_on_aks(pool: FleetPool) -> Iterator[Finding]:
             because="A deallocated node keeps its disk, and an ephemeral disk cannot be kept.",
             hint="Use osDiskType: Managed, or scaleDownMode: Delete.",
         )
-
-
-@check("stack", GF214, GF215)
-def release(fleet: Fleet) -> Iterator[Finding]:
-    """What the pools of one operator release must agree on."""
-    if fleet.release is None:
-        return
-    versions: dict[str, str] = {}
-    modules: dict[str, str] = {}
-    for pool in fleet.pools:
-        if pool.owner != "operator":
-            continue
-        versions.setdefault(pinned_version(pool.spec) or component("operator-driver").version, pool.path)
-        model = pool.hardware.model
-        if model is not None and model.modules != "both":
-            modules.setdefault(model.modules, pool.path)
-    for broken, found in ((GF214, versions), (GF215, modules)):
-        if len(found) > 1:
-            yield broken.at(f"{list(found.values())[-1]}.driver", value=" / ".join(sorted(found)))
-
-
-@check("aks", GF216)
-def one_system(fleet: Fleet) -> Iterator[Finding]:
-    """One operator release serves one operating system."""
-    systems: dict[str, int] = {}
-    for i, pool in enumerate(aks_stack(fleet).pools if fleet.release is not None else ()):
-        if pool.driver != "none":
-            systems.setdefault(pool.os_sku, i)
-    if len(systems) > 1:
-        yield GF216.at(f"pools[{max(systems.values())}].osSku", value=" / ".join(sorted(systems)))

@@ -20,7 +20,7 @@ from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.fleet.owner import pinned_version
 from gpufleet.places.aks.model import aks_pool, aks_stack
 from gpufleet.places.existing.model import node_pool
-from gpufleet.rules.driver_owner import GF217
+from gpufleet.rules.operator_driver import GF217
 from gpufleet.stackfile.rules import GF109
 
 GF211 = rule(
@@ -146,7 +146,7 @@ def model(pool: FleetPool) -> Iterator[Finding]:
 def version(pool: FleetPool) -> Iterator[Finding]:
     """Whether the driver that will be installed drives the GPU at all."""
     spec, model = pool.spec, pool.hardware.model
-    if pool.owner not in pool.place.owners or pool.owner not in ("operator", "host"):
+    if pool.owner not in pool.owners or pool.owner not in ("operator", "host"):
         return
     given = spec.driver_version or spec.driver_branch
     key = "driverVersion" if spec.driver_version else "driverBranch"

@@ -17,7 +17,7 @@ from gpufleet.findings.finding import Finding
 from gpufleet.findings.path import join_path
 from gpufleet.findings.registry import finding
 from gpufleet.fleet.model import Fleet, FleetPool
-from gpufleet.fleet.owner import NVIDIA_RUNTIME_CLASS
+from gpufleet.fleet.runtime import NVIDIA_RUNTIME_CLASS
 from gpufleet.places.existing.hosts import PREPARED_OWNERS, host_driver, listed_pools, mig_layout
 from gpufleet.places.existing.model import existing_stack, node_pool
 

@@ -53,3 +53,94 @@ GF452 = rule(
     """,
     fix=("kind: operator", "kind: plugin"),
 )
+
+GF490 = rule(
+    "GF490", Severity.WARNING,
+    title="Pods hold more than nodes of pool {pool} will offer.",
+    reason="The kubelet keeps pods that run when a node offers less or under another name: they go on sharing its GPUs"
+           " with those that come.",
+    because="They keep their share until they end, and share the GPUs with those that come: {pods}.",
+    remedy="Let them end or delete them, or keep the old number of replicas and the old name until they have ended.",
+    source="K8S-DOC (device plugins); MEASURED",
+    wrong="""
+        # Nine pods on n1 hold one nvidia.com/gpu each; it was shared by ten.
+        gpufleet:cluster: {kind: existing}
+        gpufleet:sharing: {few: {strategy: timeSlicing, replicas: 4}}
+        gpufleet:pools:
+          - {name: t4, hosts: {n1: {}}, gpu: T4, gpusPerNode: 1, sharing: few}
+    """,
+    fix=("replicas: 4", "replicas: 10"),
+)
+
+GF491 = rule(
+    "GF491", Severity.ERROR,
+    title="The login program of the kubeconfig is missing: {value}.",
+    reason="The kubeconfig gets its credentials from a program that is not on this machine; nothing can speak to the"
+           " cluster without them.",
+    because="{why}: nothing can speak to the cluster without it.",
+    remedy="Install the program, or use a kubeconfig with a token or a certificate.",
+    do="{do}.",
+    source="K8S-DOC (client-go credential plugins)",
+    wrong="""
+        # The user in that file calls kubelogin, and this machine has none.
+        gpufleet:cluster: {kind: existing, kubeconfig: {path: k.conf}}
+    """,
+    right="""
+        # The user in this file has a token of a service account.
+        gpufleet:cluster: {kind: existing, kubeconfig: {path: token.conf}}
+    """,
+)
+
+GF492 = rule(
+    "GF492", Severity.ERROR,
+    title="The login program of the kubeconfig does not answer: {value}.",
+    reason="It waits for a person, or for something that does not come. Pulumi's provider would wait for it as well.",
+    because="{why}.",
+    remedy="Log in by hand before, or use a login that asks nobody: a token, a certificate, or a workload's identity.",
+    do="{do}.",
+    source="K8S-DOC (client-go credential plugins); KUBELOGIN (get-token)",
+    wrong="""
+        # The user in that file calls `kubelogin get-token --login devicecode`, and nobody is there.
+        gpufleet:cluster: {kind: existing, kubeconfig: {path: code.conf}}
+    """,
+    right="""
+        # The user in this file has a token of a service account.
+        gpufleet:cluster: {kind: existing, kubeconfig: {path: token.conf}}
+    """,
+)
+
+GF493 = rule(
+    "GF493", Severity.ERROR,
+    title="The login program of the kubeconfig gives no credentials: {value}.",
+    reason="It ended with an error, or printed no token and no certificate; nothing can speak to the cluster without"
+           " them.",
+    because="{why}.",
+    remedy="Run it by hand and read its message.",
+    do="{do}.",
+    source="K8S-DOC (client-go credential plugins)",
+    wrong="""
+        # The login program of that file ends with an error.
+        gpufleet:cluster: {kind: existing, kubeconfig: {path: fails.conf}}
+    """,
+    right="""
+        # The user in this file has a token of a service account.
+        gpufleet:cluster: {kind: existing, kubeconfig: {path: token.conf}}
+    """,
+)
+
+GF481 = rule(
+    "GF481", Severity.ERROR,
+    title="The cluster is one of AKS, and the stack file says {value}.",
+    reason="Nodes of AKS have another runtime class, and AKS owns containerd's file: what is set up for another "
+    "distribution stops containerd there.",
+    because="The node {node} carries the label kubernetes.azure.com/cluster, which AKS sets. What is set up for "
+    "{value} stops containerd there.",
+    remedy="Write `distribution: aks` in the section cluster.",
+    source="NVIDIA/aicr#1680; AKS-DOC (use-labels); distributions",
+    wrong="""
+        # The nodes of the cluster carry the label kubernetes.azure.com/cluster.
+        gpufleet:cluster: {kind: existing, distribution: kubeadm}
+        gpufleet:pools: [{name: t4, gpu: T4, nodeSelector: {agentpool: t4}}]
+    """,
+    fix=("distribution: kubeadm", "distribution: aks"),
+)

@@ -43,13 +43,13 @@ GF223 = rule(
     source="GPUO; NVIDIA/gpu-operator#525",
     needs=("value", "owner"),
     wrong="""
-        gpufleet:stack: {kind: operator}
+        gpufleet:stack: {kind: operator, values: {cdi: {enabled: false}}}
         gpufleet:pools:
           - {name: t4, nodeSelector: {a: b}}
           - {name: b, hosts: {n2: {}}, gpu: T4, driver: operator}
     """,
     right="""
-        gpufleet:stack: {kind: operator}
+        gpufleet:stack: {kind: operator, values: {cdi: {enabled: false}}}
         gpufleet:pools:
           - name: t4
             nodeSelector:

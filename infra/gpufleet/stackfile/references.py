@@ -124,8 +124,9 @@ def _secrets(data: Any) -> Iterator[Finding]:
     ref = cluster.get("kubeconfig") if isinstance(cluster, dict) else None
     wanted = isinstance(ref, dict) and ref.get("secret") is True and "path" not in ref
     given = "kubeconfig" in data
-    if given and not isinstance(data["kubeconfig"], SecretText):
-        yield finding("GF007", "kubeconfig")
+    for section in SECRET_SECTIONS:
+        if section in data and not isinstance(data[section], SecretText):
+            yield finding("GF007", section)
     if kubeconfig_in_clear(data):
         yield finding("GF007", "cluster.kubeconfig")
     if wanted and not given:
@@ -134,6 +135,18 @@ def _secrets(data: Any) -> Iterator[Finding]:
             " `pulumi config set --secret gpufleet:kubeconfig < FILE` makes it one."
         )
         yield finding("GF102", "kubeconfig", key="gpufleet:kubeconfig", because=why)
+    if _makes_pull_secret(data) and "pullSecret" not in data:
+        why = (
+            "`stack.images.makePullSecret` says that the registry's login is a secret of the stack;"
+            " `pulumi config set --secret gpufleet:pullSecret < ~/.docker/config.json` makes it one."
+        )
+        yield finding("GF102", "pullSecret", key="gpufleet:pullSecret", because=why)
+
+
+def _makes_pull_secret(data: Any) -> bool:
+    route = data.get("stack")
+    images = route.get("images") if isinstance(route, dict) else None
+    return isinstance(images, dict) and images.get("makePullSecret") is True and bool(images.get("pullSecrets"))
 
 
 def _acknowledgements(given: Any) -> Iterator[Finding]:

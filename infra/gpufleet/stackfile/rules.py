@@ -123,10 +123,10 @@ GF006 = rule(
 
 GF007 = rule(
     "GF007", Severity.ERROR,
-    title="The kubeconfig stands in the stack file in clear.",
-    reason="A stack file is reviewed and committed; a kubeconfig is a credential.",
-    remedy="Remove it, and set it with `pulumi config set --secret gpufleet:kubeconfig < FILE`, or use `kubeconfig: "
-    "{{path: ...}}`.",
+    title="A credential stands in the stack file in clear.",
+    reason="A stack file is reviewed and committed; a kubeconfig is a credential, and so is the login of a registry.",
+    remedy="Remove it, and set it with `pulumi config set --secret gpufleet:kubeconfig < FILE` (a login: "
+    "gpufleet:pullSecret). A kubeconfig may also stay a file: `kubeconfig: {{path: ...}}`.",
     source="PULUMI-DOC (secrets)",
     needs=(),
     hides=True,

@@ -14,7 +14,11 @@ MIN_TIMEOUT_SECONDS = 900
 
 
 class Images(Model):
-    """Where images come from when not from the vendor's registries."""
+    """Where images come from when not from the vendor's registries.
+
+    `pullSecrets` are names of Secrets in the namespaces of the GPU software. With `makePullSecret` the stack makes the
+    first of them itself, from the secret `gpufleet:pullSecret` (a registry login as docker writes it, in JSON).
+    """
 
     registry: (
         Annotated[
@@ -28,6 +32,19 @@ class Images(Model):
         | None
     ) = None
     pull_secrets: Annotated[tuple[DnsLabel, ...], AsTuple] = ()
+    make_pull_secret: bool = False
+
+    @model_validator(mode="after")
+    def _named(self) -> Images:
+        if self.make_pull_secret and not self.pull_secrets:
+            keys = "makePullSecret, pullSecrets"
+            raise refuse("GF110", "The Secret has no name.", "Name it: `pullSecrets: [registry]`.", keys=keys)
+        return self
+
+    @property
+    def made_secret(self) -> str | None:
+        """The pull secret that the stack makes, or None."""
+        return self.pull_secrets[0] if self.make_pull_secret else None
 
     def mirrored(self, image: str) -> str:
         """An image under the stack's own registry, if it has one: the name after the last slash is kept."""
@@ -72,7 +89,10 @@ class PluginRoute(Model):
 
 
 class OperatorRoute(Model):
-    """NVIDIA's GPU Operator as one Helm release. `timeoutSeconds` in seconds."""
+    """NVIDIA's GPU Operator as one Helm release. `timeoutSeconds` in seconds.
+
+    `nfd: existing` says that the cluster runs Node Feature Discovery already; the release then brings none.
+    """
 
     kind: Literal["operator"]
     namespace: DnsLabel = "gpu-operator"
@@ -80,6 +100,7 @@ class OperatorRoute(Model):
     chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
     timeout_seconds: int = Field(default=MIN_TIMEOUT_SECONDS, ge=MIN_TIMEOUT_SECONDS, le=7200)
     values: dict[str, Any] = Field(default_factory=dict)
+    nfd: Literal["install", "existing"] = "install"
     hami_chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
     images: Images = Field(default_factory=lambda: Images.model_validate({}))
 

@@ -20,9 +20,9 @@ from gpufleet.findings.path import PathParts, join_path, split_path
 from gpufleet.findings.registry import finding
 
 NAMESPACE = "gpufleet"
-SECTIONS = ("cluster", "pools", "hosts", "stack", "sharing", "teams", "acknowledge", "kubeconfig")
+SECTIONS = ("cluster", "pools", "hosts", "stack", "sharing", "teams", "acknowledge", "kubeconfig", "pullSecret")
 #: Sections that may be a Pulumi secret (`pulumi config set --secret gpufleet:<key>`).
-SECRET_SECTIONS = ("kubeconfig",)
+SECRET_SECTIONS = ("kubeconfig", "pullSecret")
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)$")

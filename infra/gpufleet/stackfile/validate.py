@@ -223,7 +223,7 @@ def _round(
             continue  # the misspelt key is the one that is missing
         here = _in_file(path, positions)
         d = replace(d, path=join_path(_in_file(split_path(d.path), positions)))
-        if d.value is not None and split_path(d.path) == here and isinstance(error["input"], dict):
+        if d.value == show(error["input"]) and split_path(d.path) == here and isinstance(error["input"], dict):
             d = replace(d, value=show(at(raw, here)))
         if not _follows(error, d, here, before):
             found.append(d)

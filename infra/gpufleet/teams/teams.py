@@ -68,19 +68,14 @@ def _quota(team: Team, resources: tuple[str, ...]) -> dict[str, str]:
     return dict(sorted(hard.items()))
 
 
-def pool_access(fleet: Fleet, pool: FleetPool) -> TeamPool:
-    """What a pod needs to run on a pool that the stack's GPU software serves.
-
-    Without the operator, whose plugin hands out CDI devices, a GPU reaches a container through NVIDIA's runtime: a pod
-    has to name it where it is not the default (chart of the device plugin, runtimeClassName; HAMi the same).
-    """
-    by_operator = fleet.release is not None and not pool.method.own_plugin
+def pool_access(pool: FleetPool) -> TeamPool:
+    """What a pod needs to run on a pool that the stack's GPU software serves."""
     return TeamPool(
         pool.name,
         pool.method.resources,
         dict(sorted(pool.selector.items())),
         tuple(t.as_dict() for t in tolerations(pool.taints)),
-        None if by_operator else pool.runtime_class,
+        pool.runtime_class,
     )
 
 
@@ -90,6 +85,6 @@ def team_plans(fleet: Fleet) -> tuple[TeamPlan, ...]:
     for team in fleet.stack.teams:
         own = team_pools(team, fleet)
         quota = _quota(team, team_resources(own))
-        pools = tuple(pool_access(fleet, pool) for pool in own if pool.served)
+        pools = tuple(pool_access(pool) for pool in own if pool.served)
         plans.append(TeamPlan(team.name, team.namespace, team.group, team.role, quota, pools))
     return tuple(plans)

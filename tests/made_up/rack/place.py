@@ -98,7 +98,7 @@ class RackPlace(Place[RackStack, Shelf]):
     def added_taints(self, pool: Shelf) -> tuple[Taint, ...]:
         return (Taint("rack.example.com/shelf", str(pool.shelf), "NoSchedule"),)
 
-    def default_runtime(self, pool: Shelf) -> bool:
+    def default_runtime(self, pool: Shelf) -> str:
         return True
 
     def own_driver(self, pool: Shelf, hardware: Hardware) -> KnownDriver:

@@ -10,7 +10,11 @@ TABLES = [(file, table) for file in reading.files() for table in reading.load(fi
 every_table = pytest.mark.parametrize(("file", "table"), TABLES, ids=[f"{file}:{table}" for file, table in TABLES])
 
 #: What makes a row one of its table, where its first key alone does not.
-KEYS = {"pci_gpus": ("device", "subsystem"), "signing_keys": ("use", "fingerprint", "short_id")}
+KEYS = {
+    "container_runtimes": ("plugin", "toolkit", "cdi", "nri"),
+    "operator_system_tags": ("family", "first", "os_first"),
+    "pci_gpus": ("device", "subsystem"), "signing_keys": ("use", "fingerprint", "short_id"),
+}
 
 
 def test_there_are_tables() -> None:

@@ -42,7 +42,7 @@ CASES = [
     Case("GF805", OS, value="rhel-8", says="Python 3.6"),
     Case("GF805", OS, "existing-plugin", on("rocky-8.10"), on("rocky-9.6"), value="rocky-8.10"),
     Case("GF805", OS, "existing-operator", {"pools[0].driver": "operator", **on("kylin-V10")},
-         {"pools[0].driver": "operator", **on("kylin-V11")}, value="kylin-V10"),
+         {"pools[0].driver": "host", **on("kylin-V11")}, value="kylin-V10", also=(("GF208", OS),)),
     Case("GF806", METHOD, value="distro", allowed=("cuda_repo", "runfile")),
     Case("GF806", OS, "existing-plugin", on("openEuler-22.03"), {**on("openEuler-22.03"), "hosts.mirror.cuda": MIRROR},
          value="cuda_repo", allowed=("runfile",)),

@@ -75,7 +75,8 @@ HOST = {
     "gpu_fabric_mode": "auto",
     "gpu_container_toolkit_state": "present",
     "gpu_container_toolkit_default_runtime": False,
-    "gpu_container_toolkit_unprivileged_envvar": False,
+    "gpu_container_toolkit_cdi": False,
+    "gpu_container_toolkit_unprivileged_envvar": True,
     "gpu_driver_method": "cuda_repo",
     "gpu_driver_flavour": "auto",
     "gpu_health_time_slice": "",
@@ -203,6 +204,22 @@ def test_kernel_modules_follow_the_gpu(gpu: str, flavour: str) -> None:
     cut = {"pools[3].sharing": "cut", "pools[3].gpu": "H100-PCIe"}  # some pool has to use the profile
     changes = {"pools[0].gpu": gpu, "pools[0].sharing": "slices", **cut}
     assert of(changes).variables()["gpu01"]["gpu_driver_flavour"] == flavour
+
+
+RP_10 = {
+    "cluster": {"kind": "existing", "name": "lab", "site": "lab", "distribution": "kubeadm",
+                "kubeconfig": {"path": "k.conf"}},
+    "pools": [{"name": "a100", "hosts": {"gpu01": {"address": "10.0.0.11"}}, "gpu": "A100-SXM4-80GB",
+               "gpusPerNode": 8, "os": "ubuntu-24.04", "driver": "host", "driverBranch": "580"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("route", "wanted"), [("operator", True), ("plugin", False)])
+def test_rp_10_hosts_resolve_cdi_devices_where_the_plugin_hands_them_out(route: str, wanted: bool) -> None:
+    stack = stack_of({**RP_10, "stack": {"kind": route}})
+    variables = inventory(resolve(stack)).variables()["gpu01"]
+    assert variables["gpu_container_toolkit_cdi"] is wanted
+    assert variables["gpu_container_toolkit_unprivileged_envvar"] is not wanted
 
 
 def test_root_needs_no_sudo() -> None:

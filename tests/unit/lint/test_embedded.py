@@ -166,7 +166,7 @@ def test_parameters_beside_values_and_over_them() -> None:
     assert codes(k3s + "    devicePlugin.config.name: ts\n    devicePlugin.enabled: 'false'\n") == []
     text = argo.replace("NAME", "devicePlugin.enabled").replace("VALUE", "false").replace(", default: any", "")
     assert codes(text) == []  # false, no text
-    assert codes(text.replace("'false'}", "'false', forceString: true}")) == ["GF533"]
+    assert codes(text.replace("'false'}", "'false', forceString: true}")) == ["GF533", "GF575"]
 
 
 DYNAMO = d("""

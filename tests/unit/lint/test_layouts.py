@@ -37,7 +37,8 @@ def test_the_key_is_config_yaml_rp_21() -> None:
     """)
     values = "mig: {strategy: mixed}\nmigManager:\n  config: {name: custom-mig, default: node1}\n"
     found = {x.code: x for x in told(config_map(a30, "mig.yaml", "custom-mig", "gpu-operator"), values, gpus="2xA30")}
-    assert {code: x.value for code, x in found.items()} == {"GF650": "mig.yaml", "GF652": "node1"}
+    # GF574: the ClusterPolicy takes no other default than all-disabled.
+    assert {code: x.value for code, x in found.items()} == {"GF650": "mig.yaml", "GF652": "node1", "GF574": "node1"}
     assert found["GF650"].message == "There is no key config.yaml in the ConfigMap custom-mig."
     good = config_map(a30, "config.yaml", "custom-mig", "gpu-operator")
     assert codes(good, values.replace(", default: node1", ""), gpus="2xA30") == []

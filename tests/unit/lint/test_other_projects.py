@@ -43,7 +43,6 @@ def test_config_maps_that_the_operator_makes_for_itself() -> None:
         "replicaCount: 1\nconfig: {name: app}\nimage: {repository: nginx}\n",
         "config: {name: app}\nimage: {repository: example/app}\nresources: {}\n",
         "config: {name: app, map: {a: b}}\nimage: x\n",
-        "devicePlugin: {deviceSplitCount: 5, runtimeClassName: nvidia}\n",
         "resourceName: nvidia.com/gpu\nscheduler: {replicas: 1}\ndevicePlugin: {runtimeClassName: nvidia}\n",
     ],
 )

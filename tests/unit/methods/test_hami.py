@@ -28,6 +28,7 @@ CHART_VALUES: dict[str, type] = {
     "devicePlugin.nvidiaNodeSelector.gpu": str,
     "devicePlugin.tolerations": list,
     "devicePlugin.runtimeClassName": str,
+    "devicePlugin.gpuOperatorToolkitReady.enabled": bool,
     "devicePlugin.image.registry": str,
     "devicePlugin.image.repository": str,
     "devicePlugin.monitor.image.registry": str,
@@ -123,8 +124,10 @@ def test_all_values_on_an_existing_cluster(route: str) -> None:
 @pytest.mark.parametrize("route", ["plugin", "operator"])
 def test_all_values_on_aks(route: str) -> None:
     """nvidia is the default runtime there, and AKS's admissions enforcer would fight over the namespace selector."""
+    waits = {"gpuOperatorToolkitReady": {"enabled": True}}  # for the operator's toolkit
     assert values(f"aks-{route}", {"pools[0].taints": ["sku=gpu:NoSchedule"]}) == {
         "devicePlugin": {
+            **(waits if route == "operator" else {}),
             "deviceSplitCount": 10,
             "deviceMemoryScaling": 1.0,
             "nvidiaNodeSelector": {"gpu": "on"},

@@ -121,6 +121,12 @@ def stacks(draw: st.DrawFn) -> dict[str, Any]:
         "stack": {"kind": "operator" if operator else "plugin"},
         "sharing": sharing,
     }
+    drivers = {pool["driver"] for pool in pools}
+    if drivers >= {"host", "operator"}:
+        stack["stack"]["values"] = {"cdi": {"enabled": False}}
+    if drivers >= {"aks", "operator"}:
+        for pool in pools:
+            pool["driver"] = "none" if pool["driver"] == "none" else "operator"
     served = [p["name"] for p in pools if p["driver"] != "none"]
     if served and draw(st.booleans()):
         stack["teams"] = [

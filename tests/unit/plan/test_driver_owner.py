@@ -11,6 +11,8 @@ from gpufleet.plan.model import Plan
 from tests.unit.config.samples import compile_base, told
 
 AKS_CLASS, NVIDIA = "nvidia-container-runtime", "nvidia"
+#: What several owners under one release need.
+NO_CDI = {"stack.values.cdi.enabled": False}
 OFF = {"nvidia.com/gpu.deploy.driver": "false"}
 OFF_BOTH = {**OFF, "nvidia.com/gpu.deploy.container-toolkit": "false"}
 NO_OPERANDS = {"nvidia.com/gpu.deploy.operands": "false"}
@@ -163,30 +165,25 @@ def test_no_toolkit_no_environment() -> None:
     assert plan.operator.values["toolkit"] == {"enabled": False}
 
 
-def test_mixed_owners_on_aks_are_kept_apart_by_labels() -> None:
-    """The release's driver is on for one pool; the label keeps it off the nodes that have AKS's."""
-    second = {"name": "b", "vmSize": "Standard_NC4as_T4_v3", "driver": "aks"}
+def test_nodes_of_others_are_kept_apart_by_labels() -> None:
+    second = {"name": "b", "vmSize": "Standard_NC4as_T4_v3", "driver": "operator"}
     third = {"name": "c", "vmSize": "Standard_NC4as_T4_v3", "driver": "none"}
     plan = _plan("aks-operator", {"pools[1]": second, "pools[2]": third})
-    assert [p.resource.driver for p in plan.pools] == ["None", "Install", "None"]
-    assert [_deploy_labels(p.labels) for p in plan.pools] == [{}, OFF, NO_OPERANDS]
-    assert [_deploy_labels(p.node.labels) for p in plan.pools] == [{}, OFF, NO_OPERANDS]
-    assert plan.operator is not None
-    values = plan.operator.values
-    assert values["driver"]["enabled"] is True
-    # AKS-driver nodes have AKS's runtime class only, so the operator's toolkit stays off beside them.
-    assert values["toolkit"]["enabled"] is False
-    assert values["operator"]["runtimeClass"] == AKS_CLASS
+    assert [p.resource.driver for p in plan.pools] == ["None", "None", "None"]
+    assert [_deploy_labels(p.labels) for p in plan.pools] == [{}, {}, NO_OPERANDS]
+    assert [_deploy_labels(p.node.labels) for p in plan.pools] == [{}, {}, NO_OPERANDS]
 
 
 def test_mixed_owners_on_an_existing_cluster_are_kept_apart_by_labels() -> None:
+    """Without CDI, so that no path on the nodes has to be the same (RP-11)."""
     second = {"name": "b", "hosts": {"n2": {}}, "gpu": "T4", "gpusPerNode": 1, "driver": "operator"}
-    plan = _plan("existing-operator", {"pools[1]": second})
+    plan = _plan("existing-operator", {"pools[1]": second, **NO_CDI})
     assert [_deploy_labels(p.labels) for p in plan.pools] == [OFF_BOTH, {}]
     assert plan.operator is not None
     values = plan.operator.values
     assert (values["driver"]["enabled"], values["toolkit"]["enabled"]) == (True, True)
     assert values["operator"]["runtimeClass"] == NVIDIA
+    assert values["cdi"] == {"enabled": False}
 
 
 def test_labels_of_the_operator_are_not_set_on_the_plugin_route() -> None:
@@ -220,7 +217,7 @@ def test_version_and_kernel_modules_of_the_operators_driver(
 def test_version_and_kernel_modules_are_of_the_operators_pools_only() -> None:
     second = {"name": "b", "hosts": {"n2": {}}, "gpu": "B200", "gpusPerNode": 8, "driver": "host"}
     second["driverVersion"] = "580.95.05"
-    plan = _plan("existing-operator", {"pools[0].driver": "operator", "pools[1]": second})
+    plan = _plan("existing-operator", {"pools[0].driver": "operator", "pools[1]": second, **NO_CDI})
     assert plan.operator is not None
     assert plan.operator.values["driver"] == {"enabled": True}
 

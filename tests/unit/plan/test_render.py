@@ -56,7 +56,7 @@ def test_an_existing_cluster_with_the_operator() -> None:
         "  driver      the Ansible roles install it on the host",
         "  nodes       n1, n2",
         "GPU Operator v26.7.0, namespace gpu-operator, release gpu-operator:",
-        "  driver off, toolkit off, runtime class nvidia",
+        "  driver off, toolkit off, CDI on, runtime class nvidia",
         "keys unshared, default unshared",
     ):
         assert part in text

@@ -138,12 +138,12 @@ GF783 = rule(
 GF789 = rule(
     "GF789", Severity.ERROR,
     title="Effective runtime configuration changed elsewhere: {paths}",
-    reason="Only runtime entries may differ after the toolkit step.",
+    reason="Only runtime entries and enable_cdi may differ after the toolkit step.",
     remedy="The old files were put back; look at imports and drop-ins of containerd.",
     source="NVIDIA/nvidia-container-toolkit#1222",
     cases=("NV-34",),
     wrong="after the toolkit step the effective cni.bin_dir is another one",
-    right="after the toolkit step only runtimes differ",
+    right="after the toolkit step only runtimes and enable_cdi differ",
 )
 
 GF790 = rule(
@@ -156,4 +156,87 @@ GF790 = rule(
     cases=("BM-36",),
     wrong="nvidia-cdi-refresh.service and docker.service wait for each other",
     right="nvidia-cdi-refresh.service waits for docker.service, and nothing waits for it",
+)
+
+GF791 = rule(
+    "GF791", Severity.ERROR,
+    title="Container runtime too old for CDI: {runtime} {version}, needs {minimum}",
+    reason="It does not resolve the CDI devices that the device plugin hands out; pods start without their GPU and "
+    "nothing says so.",
+    remedy="Update {runtime} to {minimum} or newer (containerd 2 has CDI on by default). Or take the plugin route "
+    "(`gpufleet:stack: {{kind: plugin}}`), which needs no CDI.",
+    source="kubernetes/kubernetes#121350; CTK",
+    wrong="""
+        # containerd is 1.6.20
+        gpu_container_toolkit_cdi: true
+    """,
+    right="""
+        # containerd is 1.7.29
+        gpu_container_toolkit_cdi: true
+    """,
+)
+
+GF792 = rule(
+    "GF792", Severity.ERROR,
+    title="CDI is off in the containerd that the distribution carries: {seen}",
+    reason="Pods that get their GPU as a CDI device start without it. The distribution writes the file anew at every "
+    "start, so no role can change it.",
+    remedy="Update {owner} to a release that carries containerd 2, where CDI is on (k3s: any after v1.31.5 and "
+    "v1.32.1). A template of your own ({template}) must not set enable_cdi to false.",
+    source="k3s-io/k3s#11745; k3s-io/k3s#11746",
+    wrong="""
+        # k3s carries containerd 1.7.23
+        gpu_container_toolkit_cdi: true
+    """,
+    right="""
+        # k3s carries containerd 2.0.2
+        gpu_container_toolkit_cdi: true
+    """,
+)
+
+GF793 = rule(
+    "GF793", Severity.ERROR,
+    title="CDI is not in effect: {what}",
+    reason="Pods that get their GPU as a CDI device start without it, and nothing says so.",
+    remedy="Run playbooks/site.yml. Where containerd's file belongs to another tool (kubespray), set "
+    "`enable_cdi: true` there; a drop-in that is read later must not set it to false.",
+    source="CTK; kubernetes/kubernetes#121350",
+    wrong="containerd config dump: enable_cdi = false, and gpu_container_toolkit_cdi is true",
+    right="containerd config dump: enable_cdi = true",
+)
+
+GF794 = rule(
+    "GF794", Severity.ERROR,
+    title="No CDI for a kubelet over this container runtime: {runtime}",
+    reason="A recent cri-dockerd with CDI switched on in Docker was seen to start pods without their CDI devices.",
+    remedy="Run the kubelet over containerd or CRI-O. Or take the plugin route (`gpufleet:stack: {{kind: plugin}}`), "
+    "which needs no CDI.",
+    source="Mirantis/cri-dockerd#558",
+    wrong="""
+        gpu_container_toolkit_cdi: true
+        gpu_runtime_owner: docker
+    """,
+    right="""
+        gpu_container_toolkit_cdi: true
+        gpu_runtime_owner: containerd
+    """,
+)
+
+GF795 = rule(
+    "GF795", Severity.ERROR,
+    title="containerd 2 ignores the CRI settings of this file: {file} is of version 1, containerd is {version}",
+    reason="It reads such a file, but not the tables of the CRI plugin, so a runtime that stands there does not exist "
+    "(read from containerd 2.2.1 itself).",
+    remedy="Write `version = 2` at its top and `plugins.\"io.containerd.grpc.v1.cri\"` in place of `plugins.cri`; look "
+    "at `containerd config dump` afterwards.",
+    source="CTD",
+    wrong="""
+        # containerd 2.2.1
+        [plugins.cri.containerd.runtimes.runc]
+    """,
+    right="""
+        # containerd 2.2.1
+        version = 2
+        [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    """,
 )

@@ -34,7 +34,7 @@ GF501 = rule(
 GF502 = rule(
     "GF502", Severity.NOTE,
     title="Nothing here is known to gpufleet lint; the document was not checked.",
-    reason="Known are plugin configurations, MIG layouts, ConfigMaps, values of the two charts, Kustomizations, and "
+    reason="Known are plugin configurations, MIG layouts, ConfigMaps, values of GPU charts, Kustomizations, and "
     "objects of Kubernetes that set up or use GPUs.",
     remedy="Nothing, or say what it is with --as.",
     source="docs/your-yaml.md",

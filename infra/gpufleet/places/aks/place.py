@@ -12,8 +12,9 @@ from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.parts.hardware import UNKNOWN, Hardware, shown_memory
 from gpufleet.parts.names import POOL_LABEL
 from gpufleet.parts.taints import Taint
+from gpufleet.places.aks.cluster_plan import AksClusterPlan, ExistingAksPlan, cluster_plan
 from gpufleet.places.aks.model import AksPool, AksStack
-from gpufleet.places.aks.plan import AgentPoolPlan, AksClusterPlan, agent_pool_plan, cluster_plan
+from gpufleet.places.aks.plan import AgentPoolPlan, agent_pool_plan
 from gpufleet.places.base import Made, Nodes, Place
 from gpufleet.stackfile.cluster import Autoscale
 from gpufleet.stackfile.kinds import Kind
@@ -30,17 +31,23 @@ SPOT_TAINT = Taint(SPOT_KEY, "spot", "NoSchedule")
 
 
 class AksPlace(Place[AksStack, AksPool]):
-    """AKS: node images may bring the driver, and always bring the toolkit with NVIDIA's runtime as the default."""
+    """AKS: the node image brings driver and toolkit, with NVIDIA's runtime as the default, or neither."""
 
     kind = Kind(
         "aks",
         AksStack,
         marks=frozenset({"vmSize"}),
-        stand_ins={"cluster": {"name": UNREAD, "location": UNREAD}, "pools": {"name": UNREAD, "vmSize": UNREAD}},
+        stand_ins={
+            "cluster": {"name": UNREAD, "location": UNREAD},
+            "cluster.existing": {"name": UNREAD, "resourceGroup": UNREAD},
+            "pools": {"name": UNREAD, "vmSize": UNREAD},
+        },
     )
     owners = ("aks", "operator", "managed", "none")
     owner_words: ClassVar[Mapping[str, str]] = {"aks": "AKS installs it", "managed": "AKS manages it"}
     with_toolkit = ("aks",)
+    #: In a cloud WITH_REBOOT is set (NVIDIA/cloud-native-docs, gpu-operator-mig); an A100 needs it (Azure/AgentBaker).
+    mig_restarts_nodes = True
     #: AKS documentation: use-labels.
     reserved_labels = ("kubernetes.azure.com/", "kubernetes.io/")
     #: Azure/karpenter-provider-azure#1830, 2026-08-05.
@@ -70,8 +77,9 @@ class AksPlace(Place[AksStack, AksPool]):
     def added_taints(self, pool: AksPool) -> tuple[Taint, ...]:
         return (SPOT_TAINT,) if pool.spot else ()
 
-    def default_runtime(self, pool: AksPool) -> bool:
-        return True
+    def default_runtime(self, pool: AksPool) -> str:
+        """AKS makes NVIDIA's the default only where it installs the driver (Azure/AgentBaker)."""
+        return "nvidia-container-runtime" if pool.driver == "aks" else "runc"
 
     def own_driver(self, pool: AksPool, hardware: Hardware) -> KnownDriver | None:
         row = aks_node_driver(hardware.size) if pool.driver == "aks" and hardware.size is not None else None
@@ -81,13 +89,13 @@ class AksPlace(Place[AksStack, AksPool]):
         return KnownDriver(row.version, row.version, False, words)
 
     def os(self, pool: AksPool, stack: AksStack) -> str | None:
-        return aks_node_os(pool.os_sku, stack.cluster.version)
+        return aks_node_os(pool.os_sku, pool.version or stack.cluster.version)
 
     def autoscale(self, pool: AksPool) -> Autoscale | None:
         return pool.autoscale
 
-    def cluster_plan(self, stack: AksStack) -> AksClusterPlan:
-        return cluster_plan(stack.cluster)
+    def cluster_plan(self, stack: AksStack) -> AksClusterPlan | ExistingAksPlan:
+        return cluster_plan(stack.cluster, stack.pools)
 
     def pool_resource(self, pool: FleetPool, stack: AksStack) -> AgentPoolPlan:
         return agent_pool_plan(pool, stack.cluster)

@@ -13,12 +13,18 @@ import yaml
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.registry import finding
 from gpufleet.parts.names import MANAGED_BY, METHOD_LABEL, ROUTE_LABEL
+from gpufleet.places.credentials import LoginError, Say, with_credentials
+from gpufleet.places.existing.held import check_held, login_finding
+from gpufleet.places.existing.plan import ExistingClusterPlan
 
 if TYPE_CHECKING:
     from gpufleet.plan.model import Plan, PoolPlan
 
 #: To connect, and to answer.
 REQUEST_SECONDS = (3, 20)
+#: AKS puts this label on each of its nodes (AKS documentation: use-labels).
+AKS_LABEL = "kubernetes.azure.com/cluster"
+AKS = "aks"
 _ENDED = ("Succeeded", "Failed")
 
 
@@ -73,20 +79,36 @@ def other_route(plan: Plan, config_maps: dict[str, dict[str, str]]) -> list[Find
     return [finding("GF452", "stack.kind", value=plan.route, now=r) for r in sorted(routes - {plan.route})]
 
 
-def check_in_use(plan: Plan, kubeconfig: str, context: str | None) -> list[Finding]:
-    """Looks at an existing cluster before anything is registered; one that does not answer is left to the engine."""
+def another_distribution(plan: Plan, aks_nodes: list[str]) -> list[Finding]:
+    """Whether the cluster is one of AKS and the stack file says otherwise. `aks_nodes` are names of such nodes."""
+    cluster = plan.cluster
+    if not aks_nodes or not isinstance(cluster, ExistingClusterPlan) or cluster.distribution == AKS:
+        return []
+    return [finding("GF481", "cluster.distribution", value=cluster.distribution, node=aks_nodes[0])]
+
+
+def check_in_use(plan: Plan, kubeconfig: str, context: str | None, say: Say = print) -> list[Finding]:
+    """Looks at an existing cluster before anything is registered; one that does not answer is left to the engine.
+
+    `say` is told what is waited for.
+    """
     from kubernetes import client, config
     from kubernetes.client.exceptions import ApiException
     from urllib3.exceptions import HTTPError
 
     try:
+        data = with_credentials(yaml.safe_load(kubeconfig), context, say)
+    except LoginError as error:
+        return [login_finding(error)]
+    try:
         settings = client.Configuration()
         settings.retries = False
-        config.load_kube_config_from_dict(yaml.safe_load(kubeconfig), context=context, client_configuration=settings)
+        config.load_kube_config_from_dict(data, context=context, client_configuration=settings)
         api = client.CoreV1Api(client.ApiClient(settings))
         limit = {"_request_timeout": REQUEST_SECONDS}
         seen = api.list_node(label_selector=METHOD_LABEL, **limit).items
         nodes = {n.metadata.name: dict(n.metadata.labels or {}) for n in seen}
+        aks = [n.metadata.name for n in api.list_node(label_selector=AKS_LABEL, limit=1, **limit).items]
         pods: dict[str, list[str]] = {}
         for node in methods_that_change(plan, nodes):
             there = api.list_pod_for_all_namespaces(field_selector=f"spec.nodeName={node}", **limit).items
@@ -97,7 +119,9 @@ def check_in_use(plan: Plan, kubeconfig: str, context: str | None) -> list[Findi
         namespaces = {n.metadata.name: dict(n.metadata.labels or {}) for n in api.list_namespace(**limit).items}
     except (ApiException, HTTPError, OSError, config.ConfigException):
         return []
-    return [*refusals(plan, nodes, pods), *other_route(plan, named), *strangers(plan, namespaces)]
+    forbidden = [*another_distribution(plan, aks), *refusals(plan, nodes, pods)]
+    forbidden += [*other_route(plan, named), *strangers(plan, namespaces)]
+    return [*forbidden, *check_held(plan, data, context, say)]
 
 
 def _holds_gpu(pod: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -15,7 +15,7 @@ from gpufleet.stackfile.pool import DriverOwner, Labels, Pool
 if TYPE_CHECKING:
     from gpufleet.fleet.model import Fleet, FleetPool
 
-Distribution = Literal["kubeadm", "k3s", "rke2", "microk8s"]
+Distribution = Literal["kubeadm", "k3s", "rke2", "microk8s", "aks"]
 
 
 class ExistingCluster(Cluster):
@@ -129,3 +129,12 @@ class ExistingStack(Stack):
     cluster: ExistingCluster
     pools: Annotated[tuple[NodePool, ...], AsTuple] = Field(min_length=1)
     hosts: Hosts = Field(default_factory=lambda: Hosts.model_validate({}))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _driver_of_the_distribution(cls, data: Any) -> Any:
+        """On AKS the node image brings the driver, where a pool names no owner."""
+        cluster, pools = (data.get("cluster"), data.get("pools")) if isinstance(data, dict) else (None, None)
+        if not isinstance(cluster, dict) or cluster.get("distribution") != "aks" or not isinstance(pools, list):
+            return data
+        return {**data, "pools": [{"driver": "aks", **pool} if isinstance(pool, dict) else pool for pool in pools]}

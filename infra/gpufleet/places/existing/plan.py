@@ -18,9 +18,14 @@ class ExistingClusterPlan(ClusterPlan):
     distribution: str
     kubeconfig: KubeconfigRef
     protect: bool
+    protection: str
 
     def title(self) -> str:
         return f"existing cluster {self.name}"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Only what is out of the ordinary: the stack makes no cluster."""
+        return [("protection", self.protection)] if self.protect else []
 
     def as_dict(self) -> dict[str, Any]:
         found = {k: getattr(self, k) for k in ("kind", "name", "version", "identifier", "distribution", "protect")}

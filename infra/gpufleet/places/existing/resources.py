@@ -11,7 +11,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 import yaml
 
-from gpufleet.findings.finding import Finding
+from gpufleet.findings.finding import Finding, errors
 from gpufleet.findings.render import summary
 from gpufleet.places.base import Made
 from gpufleet.places.existing import in_use
@@ -118,10 +118,10 @@ def deploy(plan: Plan, root: Path, tell: Callable[[tuple[Finding, ...]], None]) 
         raise TypeError("not a cluster that exists")
 
     def inspect(text: str) -> None:
-        found = in_use.check_in_use(plan, text, spec.kubeconfig.context)
-        if found:
-            tell(tuple(found))
-            raise pulumi.RunError(f"{plan.stack}: {summary(found)}. Nothing was changed.")
+        found = in_use.check_in_use(plan, text, spec.kubeconfig.context, pulumi.log.info)
+        tell(tuple(found))
+        if wrong := errors(found):
+            raise pulumi.RunError(f"{plan.stack}: {summary(wrong)}. Nothing was changed.")
 
     provider = k8s.Provider(
         "cluster",
