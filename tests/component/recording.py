@@ -16,6 +16,9 @@ import pulumi
 import pytest
 from google.protobuf import json_format
 from gpufleet.deploy import program
+from gpufleet.parts.seen import Seen
+from gpufleet.places import last_labels
+from gpufleet.places.aks import resources as aks_resources
 from gpufleet.places.existing import in_use
 from gpufleet.stackfile.source import parse
 from pulumi.runtime import mocks, rpc, rpc_manager, settings
@@ -52,6 +55,13 @@ class Resource:
     dependencies: frozenset[str]
     timeouts: dict[str, str]
     delete_before_replace: bool
+    retain_on_delete: bool
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of an object in a cluster."""
+        found: dict[str, str] = self.inputs["metadata"].get("labels", {})
+        return found
 
     @property
     def kubernetes(self) -> bool:
@@ -72,6 +82,15 @@ class Recorded:
     def of(self, kind: str) -> list[Resource]:
         """The resources of a type, by the last part of its token (`AgentPool`)."""
         return [r for r in self.resources if r.type.rpartition(":")[2] == kind]
+
+    def node_labels(self) -> dict[str, dict[str, str]]:
+        """Node -> labels, of all patches together."""
+        found: dict[str, dict[str, str]] = {}
+        for patch in self.of("NodePatch"):
+            own = found.setdefault(patch.inputs["metadata"]["name"], {})
+            assert not own.keys() & patch.labels.keys(), "two owners of one label"
+            own |= patch.labels
+        return found
 
     def one(self, kind: str) -> Resource:
         """The only resource of a type."""
@@ -135,6 +154,7 @@ class _Monitor(mocks.MockMonitor):
                 dependencies=frozenset(request.dependencies),
                 timeouts={k: v for k in ("create", "update", "delete") if (v := getattr(timeouts, k))},
                 delete_before_replace=request.deleteBeforeReplace,
+                retain_on_delete=request.retainOnDelete,
             )
         )
         return answer
@@ -153,8 +173,19 @@ class _Log(logging.Handler):
         self.into.messages.append((record.levelname.lower(), record.getMessage()))
 
 
-def run(text: str, stack: str = "test", environment: dict[str, str] | None = None) -> Recorded:
+class _SeenCluster:
+    """What `look` gives beside what it saw; no pod holds a GPU."""
+
+    def pods_with_gpus(self, node: str) -> list[str]:
+        return []
+
+
+def run(
+    text: str, stack: str = "test", environment: dict[str, str] | None = None, seen: Seen | None = None
+) -> Recorded:
     """`__main__.py` on a stack file, as the engine would run it; the kubeconfig lies where the file says.
+
+    `seen` is in the cluster; without it, the cluster does not answer before it is used.
 
     Secrets of the stack file (`secure`) arrive as the engine hands them over: in clear, and listed as secret.
     """
@@ -175,7 +206,10 @@ def run(text: str, stack: str = "test", environment: dict[str, str] | None = Non
             patch.delenv(variable, raising=False)
         for variable, value in (environment or {}).items():
             patch.setenv(variable, value)
-        patch.setattr(in_use, "check_in_use", lambda *_: [])  # it reads a cluster
+        found = (_SeenCluster(), seen) if seen is not None else None
+        patch.setattr(in_use, "look", lambda *_: found)
+        patch.setattr(aks_resources, "look", lambda *_: found)
+        patch.setattr(last_labels, "wait_until_read", lambda *_: [])
         patch.setattr(pulumi.runtime, "get_root_directory", lambda: folder)
         _run(data, stack, into)
     return into

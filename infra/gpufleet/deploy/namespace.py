@@ -1,6 +1,8 @@
-"""Namespaces of the stack's own software."""
+"""Namespaces: made by the stack, or there already."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import pulumi
 import pulumi_kubernetes as k8s
@@ -9,10 +11,26 @@ from gpufleet.parts.names import MANAGED_BY
 from gpufleet.places.options import InCluster
 
 
-def privileged_namespace(name: str, parent: pulumi.Resource, cluster: InCluster) -> k8s.core.v1.Namespace:
+def privileged_namespace(name: str, parent: pulumi.Resource, cluster: InCluster) -> pulumi.Resource:
     """A namespace whose pods may be privileged, as those of GPU software must be."""
-    return k8s.core.v1.Namespace(
-        f"namespace-{name}",
-        metadata={"name": name, "labels": {**MANAGED_BY, "pod-security.kubernetes.io/enforce": "privileged"}},
-        opts=cluster.options(parent, protect=True),
-    )
+    return namespace(f"namespace-{name}", name, {"pod-security.kubernetes.io/enforce": "privileged"}, parent, cluster)
+
+
+def namespace(
+    resource: str, name: str, labels: Mapping[str, str], parent: pulumi.Resource, cluster: InCluster
+) -> pulumi.Resource:
+    """A namespace with these labels. One that the stack file calls existing gets the labels and is never deleted."""
+    made: pulumi.Resource
+    if name in cluster.existing_namespaces:
+        made = k8s.core.v1.NamespacePatch(
+            f"labels-of-{resource}",  # another name than a namespace of our own has: neither can follow the other
+            metadata={"name": name, "labels": {**labels}, "annotations": {"pulumi.com/patchForce": "true"}},
+            opts=cluster.options(parent),
+        )
+    else:
+        made = k8s.core.v1.Namespace(
+            resource,
+            metadata={"name": name, "labels": {**MANAGED_BY, **labels}},
+            opts=cluster.options(parent, protect=True),
+        )
+    return made

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+from gpufleet.parts.seen import Seen
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,16 @@ class ConfigMapPlan:
     data: dict[str, str]
 
 
+@dataclass(frozen=True)
+class KeepingConfigMap(ConfigMapPlan):
+    """One that also holds what labels of nodes still name, until they have moved.
+
+    `kept` are these names. Its own name does not depend on them, so that they can go later without a new rollout.
+    """
+
+    kept: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
     """Base of all artifacts: what one part of the software puts into the cluster.
@@ -66,6 +78,13 @@ class Artifact:
 
     id: str
     namespace: str
+
+    #: Whether labels of nodes name what it brings, so that it comes before they change.
+    before_labels: ClassVar[bool] = False
+
+    def given(self, seen: Seen) -> Artifact:
+        """The artifact as it has to be in a cluster in which this was seen."""
+        return self
 
     def lines(self) -> list[str]:
         """What `gpufleet plan` prints."""

@@ -39,7 +39,8 @@ class Row:
 
 
 TABLE = [
-    Row("aks", "aks", "operator", aks="Install", driver=False, toolkit=False, runtime=AKS_CLASS),
+    Row("aks", "aks", "operator", aks="Install", driver=False, toolkit=False, runtime=AKS_CLASS,
+        labels=tuple(OFF_BOTH.items())),
     Row("aks", "aks", "plugin", aks="Install"),
     Row("aks", "operator", "operator", aks="None", driver=True, toolkit=True, runtime=NVIDIA),
     Row("aks", "operator", "plugin", refused="GF202"),
@@ -169,8 +170,8 @@ def test_mixed_owners_on_aks_are_kept_apart_by_labels() -> None:
     third = {"name": "c", "vmSize": "Standard_NC4as_T4_v3", "driver": "none"}
     plan = _plan("aks-operator", {"pools[1]": second, "pools[2]": third})
     assert [p.resource.driver for p in plan.pools] == ["None", "Install", "None"]
-    assert [_deploy_labels(p.labels) for p in plan.pools] == [{}, OFF, NO_OPERANDS]
-    assert [_deploy_labels(p.node.labels) for p in plan.pools] == [{}, OFF, NO_OPERANDS]
+    assert [_deploy_labels(p.labels) for p in plan.pools] == [{}, OFF_BOTH, NO_OPERANDS]
+    assert [_deploy_labels(p.node.labels) for p in plan.pools] == [{}, OFF_BOTH, NO_OPERANDS]
     assert plan.operator is not None
     values = plan.operator.values
     assert values["driver"]["enabled"] is True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -10,8 +11,12 @@ import pulumi_kubernetes as k8s
 from pulumi_azure_native import containerservice as aks
 from pulumi_azure_native import resources as azure
 
+from gpufleet.parts.names import POOL_LABEL
+from gpufleet.parts.seen import Seen
 from gpufleet.places.aks.plan import AgentPoolPlan, AksClusterPlan, SystemPoolPlan
 from gpufleet.places.base import Made
+from gpufleet.places.last_labels import labels_may_move
+from gpufleet.places.look import look
 from gpufleet.places.options import (
     CLUSTER_TIMEOUTS,
     IGNORE_POOL_COUNT,
@@ -131,16 +136,18 @@ def _first_kubeconfig(answer: Any) -> str:
 
 
 class AgentPools(pulumi.ComponentResource):
-    """All GPU pools of a stack; `pools` maps the stack file's names to the resources."""
+    """All GPU pools of a stack; `pools` maps the stack file's names to the resources. They wait for `depends_on`."""
 
     def __init__(
         self,
         name: str,
         cluster: Aks,
         pools: tuple[PoolPlan, ...],
+        depends_on: list[pulumi.Resource] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gpufleet:aks:AgentPools", name, {}, opts)
+        self._depends_on = depends_on
         self.pools = {pool.name: self._pool(cluster, pool) for pool in pools}
         self.register_outputs({"names": {n: p.name for n, p in self.pools.items()}})
 
@@ -182,6 +189,7 @@ class AgentPools(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 deleted_with=cluster.cluster,
+                depends_on=self._depends_on,
                 ignore_changes=list(IGNORE_POOL_COUNT) if plan.max_count else None,
                 custom_timeouts=POOL_TIMEOUTS,
             ),
@@ -189,18 +197,53 @@ class AgentPools(pulumi.ComponentResource):
 
 
 def deploy(plan: Plan) -> Made:
-    """Registers the cluster, then its pools."""
+    """Registers the cluster, then its pools: after the software whose keys their labels name, else before it.
+
+    A node of a new pool has its labels from the start. So where the software is installed first, it finds no node that
+    lacks the labels which keep parts of it away.
+    """
     spec = plan.cluster
     if not isinstance(spec, AksClusterPlan):
         raise TypeError("not a cluster of AKS")
+    seen = _seen(spec) if plan.labels_last else None
     made = Aks(spec.name, spec)
-    pools = AgentPools(f"{spec.name}-pools", made, plan.pools)
     provider = k8s.Provider(
         "cluster",
         kubeconfig=made.kubeconfig,
         cluster_identifier=made.cluster_id,
         enable_server_side_apply=True,
+        enable_config_map_mutable=True,
         opts=pulumi.ResourceOptions(parent=made),
     )
+
+    def pools(depends_on: list[pulumi.Resource] | None) -> list[pulumi.Resource]:
+        return list(AgentPools(f"{spec.name}-pools", made, plan.pools, depends_on).pools.values())
+
+    def label(ready: list[pulumi.Resource], read: pulumi.Input[Any]) -> list[pulumi.Resource]:
+        waits = labels_may_move(plan, seen, _wanted(plan, seen), made.kubeconfig, None, read)
+        return pools([*ready, *waits])
+
+    inside = InCluster(provider, made.cluster, spec.protect)
     outputs = {"kubeconfig": made.kubeconfig, "clusterId": made.cluster_id}
-    return Made(InCluster(provider, made.cluster, spec.protect), list(pools.pools.values()), outputs)
+    if plan.labels_last:
+        return Made(inside, [], outputs, seen, label)
+    return Made(inside, pools(None), outputs)
+
+
+def _seen(spec: AksClusterPlan) -> Seen | None:
+    """What is in the cluster; None where it is not there yet, or does not answer."""
+    try:
+        answer = aks.list_managed_cluster_user_credentials(
+            resource_group_name=spec.resource_group, resource_name=spec.name
+        )
+    except Exception:  # the SDK has no narrower one; where Azure answers nobody, the engine says so
+        return None
+    found = look(_first_kubeconfig(answer), None)
+    return found[1] if found else None
+
+
+def _wanted(plan: Plan, seen: Seen | None) -> dict[str, Mapping[str, str]]:
+    """Node -> the labels that its pool will have; nodes of pools that go keep theirs."""
+    pools = {pool.name: pool.labels for pool in plan.pools}
+    nodes = seen.nodes if seen else {}
+    return {name: pools[pool] for name, labels in nodes.items() if (pool := labels.get(POOL_LABEL)) in pools}
