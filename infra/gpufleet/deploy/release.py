@@ -37,14 +37,14 @@ class HelmSoftware(pulumi.ComponentResource):
                     "labels": {**MANAGED_BY, **labels},
                 },
                 data=config_map.data,
-                # Kept keys go later, from the object that pods mount: one that could not change would be made anew.
-                immutable=None if isinstance(config_map, KeepingConfigMap) else True,
+                # Kept keys go later, from the object that pods mount. The provider would delete an immutable one first.
+                immutable=True if isinstance(config_map, KeepingConfigMap) and config_map.frozen else None,
                 opts=cluster.options(self, depends_on=[namespace]),
             )
             for config_map, labels in plan.config_maps
         ]
         for config_map, _ in plan.config_maps:
-            if isinstance(config_map, KeepingConfigMap):
+            if isinstance(config_map, KeepingConfigMap) and config_map.kept:
                 pulumi.log.info(
                     f"ConfigMap {config_map.name} keeps {', '.join(config_map.kept)}, which labels of nodes still name."
                     " An `up` after these labels have moved removes them."

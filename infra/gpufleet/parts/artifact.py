@@ -64,9 +64,11 @@ class KeepingConfigMap(ConfigMapPlan):
     """One that also holds what labels of nodes still name, until they have moved.
 
     `kept` are these names. Its own name does not depend on them, so that they can go later without a new rollout.
+    `frozen`: it is there and immutable, so it stays so.
     """
 
     kept: tuple[str, ...]
+    frozen: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ class SeenConfigMap:
     name: str
     labels: Mapping[str, str]
     data: Mapping[str, str]
+    immutable: bool = False
 
 
 @dataclass(frozen=True)

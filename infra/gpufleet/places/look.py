@@ -95,7 +95,10 @@ class Cluster:
             nodes={_name(node): _labels(node) for node in self.items("/api/v1/nodes")},
             namespaces={_name(space): _labels(space) for space in self.items("/api/v1/namespaces")},
             config_maps=tuple(
-                SeenConfigMap(one["metadata"]["namespace"], _name(one), _labels(one), one.get("data") or {})
+                SeenConfigMap(
+                    one["metadata"]["namespace"], _name(one), _labels(one), one.get("data") or {},
+                    bool(one.get("immutable")),
+                )
                 for one in sorted(maps, key=lambda one: (one["metadata"]["creationTimestamp"], _name(one)))
             ),
             runtime_classes=None

@@ -82,10 +82,8 @@ class OperatorPlan(HelmRelease):
                 known |= yaml.safe_load(one.data[MIG_KEY]).get("mig-configs", {})
         configs = content["mig-configs"]
         kept = sorted(seen.named(MIG_CONFIG_LABEL) & (known.keys() - configs.keys()))
-        if not kept:
-            return self.mig_config
         content["mig-configs"] = dict(sorted({**configs, **{name: known[name] for name in kept}}.items()))
-        return KeepingConfigMap(self.mig_config.name, {MIG_KEY: yaml.safe_dump(content)}, tuple(kept))
+        return _with_kept(self.mig_config, {MIG_KEY: yaml.safe_dump(content)}, kept, own)
 
     @property
     def config_maps(self) -> tuple[tuple[ConfigMapPlan, dict[str, str]], ...]:
@@ -138,10 +136,15 @@ def _keeping(wanted: ConfigMapPlan, own: Sequence[SeenConfigMap], seen: Seen) ->
     """The ConfigMap of sharing texts, with those that labels of nodes name and that an earlier one holds."""
     texts = {key: text for one in own if one.labels.get(ROUTE_LABEL) == "operator" for key, text in one.data.items()}
     kept = sorted(seen.named(OPERATOR_CONFIG_LABEL) & (texts.keys() - wanted.data.keys()))
-    if not kept:
-        return wanted
     data = dict(sorted({**wanted.data, **{key: texts[key] for key in kept}}.items()))
-    return KeepingConfigMap(wanted.name, data, tuple(kept))
+    return _with_kept(wanted, data, kept, own)
+
+
+def _with_kept(
+    wanted: ConfigMapPlan, data: dict[str, str], kept: list[str], own: Sequence[SeenConfigMap]
+) -> ConfigMapPlan:
+    frozen = any(one.name == wanted.name and one.immutable for one in own)
+    return KeepingConfigMap(wanted.name, data, tuple(kept), frozen) if kept or frozen else wanted
 
 
 def _words(
