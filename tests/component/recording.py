@@ -7,7 +7,7 @@ import base64
 import json
 import logging
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -181,11 +181,16 @@ class _SeenCluster:
 
 
 def run(
-    text: str, stack: str = "test", environment: dict[str, str] | None = None, seen: Seen | None = None
+    text: str,
+    stack: str = "test",
+    environment: dict[str, str] | None = None,
+    seen: Seen | None = None,
+    wait: Callable[..., list[str]] = lambda *_: [],
 ) -> Recorded:
     """`__main__.py` on a stack file, as the engine would run it; the kubeconfig lies where the file says.
 
-    `seen` is in the cluster; without it, the cluster does not answer before it is used.
+    `seen` is in the cluster; without it, the cluster does not answer before it is used. `wait` stands in for the wait
+    for pods to read their ConfigMaps.
 
     Secrets of the stack file (`secure`) arrive as the engine hands them over: in clear, and listed as secret.
     """
@@ -209,7 +214,7 @@ def run(
         found = (_SeenCluster(), seen) if seen is not None else None
         patch.setattr(in_use, "look", lambda *_: found)
         patch.setattr(aks_resources, "look", lambda *_: found)
-        patch.setattr(last_labels, "wait_until_read", lambda *_: [])
+        patch.setattr(last_labels, "wait_until_read", wait)
         patch.setattr(pulumi.runtime, "get_root_directory", lambda: folder)
         _run(data, stack, into)
     return into

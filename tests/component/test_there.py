@@ -100,3 +100,31 @@ def test_old_keys_stay_in_the_config_map_that_the_release_mounts(name: str, spac
     release = made.one("Release").inputs
     assert release["values"]["devicePlugin"]["config"]["name"] == sent["metadata"]["name"] == before["metadata"]["name"]
     assert any("keeps old" in message for _, message in made.messages)
+
+
+MOVES = Seen(nodes={"n1": {"nvidia.com/device-plugin.config": "old"}})
+
+
+def test_labels_wait_until_all_pods_mount_the_new_keys() -> None:
+    """RP-46: a DaemonSet that does not roll out in time ends the `up`, and no label that names a key was registered."""
+    asked: list[tuple[str, list[str]]] = []
+
+    def late(kubeconfig: str, context: str | None, space: str, names: list[str], seconds: float) -> list[str]:
+        asked.append((space, names))
+        return ["nvidia-device-plugin-daemonset"]
+
+    made = run(TEXTS["local-chart"], seen=MOVES, wait=late)
+    assert [space for space, _ in asked] == ["gpu"]
+    assert asked[0][1] == [r.inputs["metadata"]["name"] for r in made.of("ConfigMap")]
+    assert made.error is not None and "nvidia-device-plugin-daemonset" in made.error
+    assert [r.name for r in made.of("NodePatch")] == ["node-n1-first"]
+
+
+def test_labels_that_stay_wait_for_nothing() -> None:
+    def never(*_: object) -> list[str]:
+        raise AssertionError("nothing moves")
+
+    now = run(TEXTS["local-chart"]).node_labels()
+    made = run(TEXTS["local-chart"], seen=Seen(nodes=now), wait=never)
+    assert made.error is None
+    assert len(made.of("NodePatch")) == 2

@@ -43,6 +43,8 @@ def there(twin: Twin, project: Path) -> Iterator[client.NodeV1Api]:
     api.delete_runtime_class("nvidia")
     for name in (SPACE, TEAM):
         twin.core.delete_namespace(name)
+    gone = {SPACE, TEAM}
+    twin.wait(lambda: not gone & {n.metadata.name for n in twin.core.list_namespace().items}, 60, "namespaces are gone")
     twin.remove_node(NODE)
 
 
@@ -51,7 +53,8 @@ def test_what_is_there_is_used_and_left_behind(twin: Twin, project: Path, there:
     write_stack(project, "the", stack())
     refused = twin.pulumi(project, "the", "up")
     assert refused.rc != 0 and "Traceback" not in refused.stdout
-    assert refused.stdout.count("GF451") == 2 and "existingNamespaces" in refused.stdout
+    assert all(f"namespace {name} exists" in refused.stdout for name in (SPACE, TEAM))
+    assert "GF451" in refused.stdout and "cluster.existingNamespaces" in refused.stdout
 
     write_stack(project, "the", stack(existingNamespaces=[SPACE, TEAM]))
     twin.pulumi(project, "the", "up").require()
