@@ -139,7 +139,7 @@ def look(kubeconfig: str, context: str | None) -> tuple[Cluster, Seen] | None:
     try:
         cluster = Cluster(kubeconfig, context)
         return cluster, cluster.seen()
-    except _unreachable():
+    except unreachable():
         return None
 
 
@@ -151,14 +151,15 @@ def wait_until_read(
     while True:
         try:
             late = Cluster(kubeconfig, context).behind(namespace, names)
-        except _unreachable():
+        except unreachable():
             pass  # it may be back at the next try
         if not late or time.monotonic() > end:
             return late
         time.sleep(_POLL_SECONDS)
 
 
-def _unreachable() -> tuple[type[Exception], ...]:
+def unreachable() -> tuple[type[Exception], ...]:
+    """What a read of a cluster raises that cannot be read."""
     from urllib3.exceptions import HTTPError
 
     return (RefusedError, HTTPError, OSError, ValueError)

@@ -15,7 +15,7 @@ from gpufleet.parts.chart_values import get_value
 from gpufleet.parts.names import METHOD_LABEL, ROUTE_LABEL
 from gpufleet.parts.seen import Seen, ours
 from gpufleet.places.existing.plan import ExistingClusterPlan
-from gpufleet.places.look import look
+from gpufleet.places.look import look, unreachable
 
 if TYPE_CHECKING:
     from gpufleet.plan.model import Plan, PoolPlan
@@ -136,7 +136,10 @@ def check_in_use(plan: Plan, kubeconfig: str, context: str | None) -> tuple[Seen
     if found is None:
         return None, []
     cluster, seen = found
-    pods = {node: cluster.pods_with_gpus(node) for node in methods_that_change(plan, seen.nodes)}
+    try:
+        pods = {node: cluster.pods_with_gpus(node) for node in methods_that_change(plan, seen.nodes)}
+    except unreachable():
+        return None, []
     return seen, [
         *refusals(plan, seen.nodes, pods),
         *other_route(plan, [one.labels for one in seen.config_maps]),
