@@ -57,7 +57,7 @@ GF452 = rule(
 GF460 = rule(
     "GF460", Severity.ERROR,
     title="The cluster has a RuntimeClass {value}, and its handler is {handler}.",
-    reason="Pods get a GPU through the runtime that the handler names in containerd; the stack expects {value} there.",
+    reason="Pods get a GPU through the runtime that the handler names in containerd, and a handler cannot be changed.",
     because="Pods get a GPU through the runtime that the handler names in containerd; the stack expects {value} there,"
     " and a handler cannot be changed.",
     remedy="If nothing needs it, delete it (kubectl delete runtimeclass {value}). If {handler} is NVIDIA's runtime on"
