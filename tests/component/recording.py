@@ -7,7 +7,7 @@ import base64
 import json
 import logging
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,9 @@ import pulumi
 import pytest
 from google.protobuf import json_format
 from gpufleet.deploy import program
+from gpufleet.parts.seen import Seen
+from gpufleet.places import last_labels
+from gpufleet.places.aks import resources as aks_resources
 from gpufleet.places.existing import in_use
 from gpufleet.stackfile.source import parse
 from pulumi.runtime import mocks, rpc, rpc_manager, settings
@@ -57,6 +60,13 @@ class Resource:
     dependencies: frozenset[str]
     timeouts: dict[str, str]
     delete_before_replace: bool
+    retain_on_delete: bool
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of an object in a cluster."""
+        found: dict[str, str] = self.inputs["metadata"].get("labels", {})
+        return found
 
     @property
     def kubernetes(self) -> bool:
@@ -79,6 +89,15 @@ class Recorded:
     def of(self, kind: str) -> list[Resource]:
         """The resources of a type, by the last part of its token (`AgentPool`)."""
         return [r for r in self.resources if r.type.rpartition(":")[2] == kind]
+
+    def node_labels(self) -> dict[str, dict[str, str]]:
+        """Node -> labels, of all patches together."""
+        found: dict[str, dict[str, str]] = {}
+        for patch in self.of("NodePatch"):
+            own = found.setdefault(patch.inputs["metadata"]["name"], {})
+            assert not own.keys() & patch.labels.keys(), "two owners of one label"
+            own |= patch.labels
+        return found
 
     def one(self, kind: str) -> Resource:
         """The only resource of a type."""
@@ -167,6 +186,7 @@ class _Monitor(mocks.MockMonitor):
                 dependencies=frozenset(request.dependencies),
                 timeouts={k: v for k in ("create", "update", "delete") if (v := getattr(timeouts, k))},
                 delete_before_replace=request.deleteBeforeReplace,
+                retain_on_delete=request.retainOnDelete,
             )
         )
         return answer
@@ -185,14 +205,29 @@ class _Log(logging.Handler):
         self.into.messages.append((record.levelname.lower(), record.getMessage()))
 
 
+class _SeenCluster:
+    """What `look` gives beside what it saw; no pod holds a GPU."""
+
+    def pods_with_gpus(self, node: str) -> list[str]:
+        return []
+
+    def each(self, path: str) -> Iterator[dict[str, Any]]:
+        return iter(())
+
+
 def run(
     text: str,
     stack: str = "test",
     environment: dict[str, str] | None = None,
     pools: Mapping[str, dict[str, Any]] | None = None,
     kubeconfig: str = KUBECONFIG,
+    seen: Seen | None = None,
+    wait: Callable[..., list[str]] = lambda *_: [],
 ) -> Recorded:
     """`__main__.py` on a stack file, as the engine would run it; the kubeconfig lies where the file says.
+
+    `seen` is in the cluster; without it, the cluster does not answer before it is used. `wait` stands in for the wait
+    for pods to read their ConfigMaps.
 
     Secrets of the stack file (`secure`) arrive as the engine hands them over: in clear, and listed as secret.
     """
@@ -213,7 +248,10 @@ def run(
             patch.delenv(variable, raising=False)
         for variable, value in (environment or {}).items():
             patch.setenv(variable, value)
-        patch.setattr(in_use, "check_in_use", lambda *_: [])  # it reads a cluster
+        found = (_SeenCluster(), seen) if seen is not None else None
+        patch.setattr(in_use, "look", lambda *_: found)
+        patch.setattr(aks_resources, "look", lambda *_: found)
+        patch.setattr(last_labels, "wait_until_read", wait)
         patch.setattr(pulumi.runtime, "get_root_directory", lambda: folder)
         _run(data, stack, into, _Answers(into.calls, pools or {}, kubeconfig))
     return into

@@ -114,7 +114,8 @@ def _together(pool: FleetPool, release: Release | None) -> FleetPool:
 
 def _derived(pool: FleetPool, release: Release | None) -> Mapping[str, str]:
     """Labels by which the software finds the nodes that are meant for it."""
-    labels = operand_labels(pool.spec, release) if release else {}
+    together = pool.nodes.labelled and not pool.nodes.names  # all labels of an agent pool change at once
+    labels = operand_labels(pool.spec, release, ahead=together) if release else {}
     if release and pool.profile:
         if not pool.method.own_plugin:
             labels[OPERATOR_CONFIG_LABEL] = pool.profile.name

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import yaml
 
@@ -13,9 +14,16 @@ from gpufleet.fleet.model import Fleet, Release
 from gpufleet.fleet.profile import plugin_text
 from gpufleet.methods.mig import layout_name
 from gpufleet.methods.whole import WHOLE
-from gpufleet.parts.artifact import ConfigMapPlan, HelmRelease
+from gpufleet.parts.artifact import ConfigMapPlan, HelmRelease, KeepingConfigMap
 from gpufleet.parts.chart_values import get_value, set_value
-from gpufleet.parts.names import ROUTE_LABEL, UNSHARED, config_map_name
+from gpufleet.parts.names import (
+    MIG_CONFIG_LABEL,
+    OPERATOR_CONFIG_LABEL,
+    ROUTE_LABEL,
+    UNSHARED,
+    config_map_name,
+)
+from gpufleet.parts.seen import Seen, SeenConfigMap
 from gpufleet.parts.taints import Taint, tolerations
 from gpufleet.routes.operator_images import operator_images, use_registry, use_secrets
 from gpufleet.stackfile.software import OperatorRoute
@@ -25,6 +33,8 @@ RELEASE_NAME = "gpu-operator"
 MIG_DISABLED = "all-disabled"
 #: Lets the MIG manager restart a node whose GPU takes the mode only then.
 WITH_REBOOT = "WITH_REBOOT"
+#: The only key of its ConfigMap that the MIG manager reads.
+MIG_KEY = "config.yaml"
 #: The chart's own default toleration; kept, so that nodes outside the stack's pools are served as before.
 _CHART_TAINT = Taint("nvidia.com/gpu", "", "NoSchedule")
 #: Paths that the plan derives. A raw value there would contradict it.
@@ -55,6 +65,26 @@ class OperatorPlan(HelmRelease):
     config_map: ConfigMapPlan
     default_profile: str
     mig_config: ConfigMapPlan | None = None
+
+    before_labels: ClassVar[bool] = True
+
+    def given(self, seen: Seen) -> OperatorPlan:
+        """With the keys that labels of nodes still name, so that these fit until they have moved."""
+        own = [one for one in seen.config_maps if one.namespace == self.namespace]
+        return replace(self, config_map=_keeping(self.config_map, own, seen), mig_config=self._mig_keeping(own, seen))
+
+    def _mig_keeping(self, own: Sequence[SeenConfigMap], seen: Seen) -> ConfigMapPlan | None:
+        if self.mig_config is None:
+            return None
+        content = yaml.safe_load(self.mig_config.data[MIG_KEY])
+        known: dict[str, Any] = {}
+        for one in own:
+            if MIG_KEY in one.data:
+                known |= yaml.safe_load(one.data[MIG_KEY]).get("mig-configs", {})
+        configs = content["mig-configs"]
+        kept = sorted(seen.named(MIG_CONFIG_LABEL) & (known.keys() - configs.keys()))
+        content["mig-configs"] = dict(sorted({**configs, **{name: known[name] for name in kept}}.items()))
+        return _with_kept(self.mig_config, {MIG_KEY: yaml.safe_dump(content)}, kept, own)
 
     @property
     def config_maps(self) -> tuple[tuple[ConfigMapPlan, dict[str, str]], ...]:
@@ -104,6 +134,21 @@ def operator_plan(fleet: Fleet, route: OperatorRoute) -> OperatorPlan:
     )
 
 
+def _keeping(wanted: ConfigMapPlan, own: Sequence[SeenConfigMap], seen: Seen) -> ConfigMapPlan:
+    """The ConfigMap of sharing texts, with those that labels of nodes name and that an earlier one holds."""
+    texts = {key: text for one in own if one.labels.get(ROUTE_LABEL) == "operator" for key, text in one.data.items()}
+    kept = sorted(seen.named(OPERATOR_CONFIG_LABEL) & (texts.keys() - wanted.data.keys()))
+    data = dict(sorted({**wanted.data, **{key: texts[key] for key in kept}}.items()))
+    return _with_kept(wanted, data, kept, own)
+
+
+def _with_kept(
+    wanted: ConfigMapPlan, data: dict[str, str], kept: list[str], own: Sequence[SeenConfigMap]
+) -> ConfigMapPlan:
+    frozen = any(one.name == wanted.name and one.immutable for one in own)
+    return KeepingConfigMap(wanted.name, data, tuple(kept), frozen) if kept or frozen else wanted
+
+
 def _words(
     fleet: Fleet, release: Release, route: OperatorRoute, config_map: ConfigMapPlan, mig_config: ConfigMapPlan | None
 ) -> tuple[str, ...]:
@@ -129,7 +174,7 @@ def _mig_config(release: Release) -> ConfigMapPlan | None:
     configs: dict[str, Any] = {MIG_DISABLED: [{"devices": "all", "mig-enabled": False}]}
     for instances in release.layouts.values():
         configs[layout_name(instances)] = [{"devices": "all", "mig-enabled": True, "mig-devices": dict(instances)}]
-    data = {"config.yaml": yaml.safe_dump({"version": "v1", "mig-configs": dict(sorted(configs.items()))})}
+    data = {MIG_KEY: yaml.safe_dump({"version": "v1", "mig-configs": dict(sorted(configs.items()))})}
     return ConfigMapPlan(config_map_name("mig", data), data)
 
 

@@ -113,6 +113,6 @@ def _no_nri(fleet: Fleet, release: Release, toolkits: set[str]) -> str | None:
         return "It needs CDI, which is off; the chart refuses it."
     if toolkits - {"operator"}:
         return "It needs the operator's toolkit on all nodes, and some have one of their own."
-    if known is not None and known.runtime_class == NVIDIA_RUNTIME_CLASS:
+    if known is not None and NVIDIA_RUNTIME_CLASS in known.runtime_classes:
         return f"It deletes the runtime class {NVIDIA_RUNTIME_CLASS}, which {known.name} itself makes."
     return None

@@ -29,7 +29,7 @@ GF451 = rule(
     "GF451", Severity.ERROR,
     title="The namespace {value} exists and does not belong to this stack.",
     reason="A namespace has one owner; removed from the stack later, it would be deleted with everything in it.",
-    remedy="Choose another name, or delete the namespace first if nothing in it is needed.",
+    remedy="Choose another name, or list it in cluster.existingNamespaces: it is used then, and never deleted.",
     source="K8S-DOC (namespaces)",
     wrong="""
         # The cluster has a namespace prod already.
@@ -143,4 +143,121 @@ GF481 = rule(
         gpufleet:pools: [{name: t4, gpu: T4, nodeSelector: {agentpool: t4}}]
     """,
     fix=("distribution: kubeadm", "distribution: aks"),
+)
+
+GF460 = rule(
+    "GF460", Severity.ERROR,
+    title="The cluster has a RuntimeClass {value}, and its handler is {handler}.",
+    reason="Pods get a GPU through the runtime that the handler names in containerd, and a handler cannot be changed.",
+    because="Pods get a GPU through the runtime that the handler names in containerd; the stack expects {value} there,"
+    " and a handler cannot be changed.",
+    remedy="If nothing needs it, delete it (kubectl delete runtimeclass {value}). If {handler} is NVIDIA's runtime on"
+    " these nodes, the plugin route can use it: cluster.runtimeClass: {{existing: true}}.",
+    source="K8S-DOC (runtime-class)",
+    wrong="""
+        # The cluster has a RuntimeClass nvidia whose handler is runc.
+        gpufleet:cluster: {kind: existing}
+        gpufleet:stack: {kind: plugin}
+    """,
+    right="""
+        # The same, where the handler is known to be right.
+        gpufleet:cluster: {kind: existing, runtimeClass: {existing: true}}
+        gpufleet:stack: {kind: plugin}
+    """,
+)
+
+GF461 = rule(
+    "GF461", Severity.ERROR,
+    title="The RuntimeClass {value} is not there.",
+    reason="The distribution brings it, or the stack file says so. Without it, pods that name it are refused.",
+    remedy="Look why it is gone (kubectl get runtimeclass), or let the stack make it:"
+    " cluster.runtimeClass: {{existing: false}}.",
+    source="K8S-DOC (runtime-class); k3s-io/k3s (manifests/runtimes.yaml)",
+    wrong="""
+        # The cluster has no RuntimeClass nvidia.
+        gpufleet:cluster: {kind: existing, runtimeClass: {existing: true}}
+        gpufleet:stack: {kind: plugin}
+    """,
+    fix=("existing: true", "existing: false"),
+)
+
+GF462 = rule(
+    "GF462", Severity.ERROR,
+    title="The namespace {value} is not there.",
+    reason="The stack file says that it exists, so the stack does not make it.",
+    remedy="Make it first (kubectl create namespace {value}), or take it off the list: the stack makes it then.",
+    source="K8S-DOC (namespaces)",
+    wrong="""
+        # The cluster has no namespace vision.
+        gpufleet:cluster: {kind: existing, existingNamespaces: [vision]}
+        gpufleet:teams:
+          - {name: vision, namespace: vision, pools: [t4]}
+    """,
+    fix=("existingNamespaces: [vision]", "existingNamespaces: []"),
+)
+
+GF463 = rule(
+    "GF463", Severity.ERROR,
+    title="The namespace {value} was made by a stack of gpufleet.",
+    reason="As an existing one it would leave the stack, and be deleted with everything in it.",
+    remedy="Take it off cluster.existingNamespaces.",
+    source="PULUMI-DOC (resources)",
+    wrong="""
+        # The stack made the namespace prod in an earlier `up`.
+        gpufleet:cluster: {kind: existing, existingNamespaces: [prod]}
+        gpufleet:teams:
+          - {name: vision, namespace: prod, pools: [t4]}
+    """,
+    fix=("existingNamespaces: [prod]", "existingNamespaces: []"),
+)
+
+GF464 = rule(
+    "GF464", Severity.ERROR,
+    title="The GPU Operator is installed already: ClusterPolicy {value}, {release}.",
+    reason="One cluster takes one operator, and Helm refuses objects of another release.",
+    remedy="Uninstall it first. Drain the GPU nodes before, since their driver may go with it.",
+    source="HELM-DOC (install); GPUO",
+    wrong="""
+        # Somebody has installed the operator, as release gpu in the namespace nvidia.
+        gpufleet:cluster: {kind: existing}
+        gpufleet:stack: {kind: operator}
+    """,
+    right="""
+        # The operator was uninstalled.
+        gpufleet:cluster: {kind: existing}
+        gpufleet:stack: {kind: plugin}
+    """,
+)
+
+GF465 = rule(
+    "GF465", Severity.WARNING,
+    title="Node Feature Discovery runs already ({value}), and the operator's release brings its own.",
+    reason="Two of them write the same labels of nodes.",
+    remedy="Say in the stack file that it is there (stack.nfd), or uninstall the other one.",
+    source="GPUO",
+    wrong="""
+        # The DaemonSet nfd/nfd-worker runs, and no release of the operator brought it.
+        gpufleet:cluster: {kind: existing}
+        gpufleet:stack: {kind: operator}
+    """,
+    right="""
+        # The plugin route needs none.
+        gpufleet:cluster: {kind: existing}
+        gpufleet:stack: {kind: plugin}
+    """,
+)
+
+GF466 = rule(
+    "GF466", Severity.ERROR,
+    title="The namespace {value} has a {kind} {name} of somebody else.",
+    reason="The stack gives a team this object, and does not take over one that exists.",
+    remedy="Rename or delete it, or choose another namespace for the team.",
+    source="K8S-DOC (namespaces)",
+    wrong="""
+        # There is a ResourceQuota gpus in the namespace prod.
+        gpufleet:cluster: {kind: existing, existingNamespaces: [prod]}
+        gpufleet:teams:
+          - {name: vision, namespace: prod, pools: [t4], quota: {gpu: 1}}
+    """,
+    fix=(", quota: {gpu: 1}", ""),
 )

@@ -70,8 +70,8 @@ def test_an_unknown_component_is_an_error_of_ours() -> None:
     ("name", "socket", "runtime_class", "detects", "owner"),
     [("kubeadm", "/run/containerd/containerd.sock", None, False, "toolkit"),
      ("aks", "/run/containerd/containerd.sock", "nvidia-container-runtime", False, "distribution"),
-     ("k3s", "/run/k3s/containerd/containerd.sock", "nvidia", True, "distribution"),
-     ("rke2", "/run/k3s/containerd/containerd.sock", "nvidia", True, "distribution"),
+     ("k3s", "/run/k3s/containerd/containerd.sock", None, True, "distribution"),
+     ("rke2", "/run/k3s/containerd/containerd.sock", None, True, "distribution"),
      ("microk8s", "/var/snap/microk8s/common/run/containerd.sock", None, False, "distribution")],
 )  # fmt: skip
 def test_distribution_facts(name: str, socket: str, runtime_class: str | None, detects: bool, owner: str) -> None:

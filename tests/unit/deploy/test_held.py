@@ -101,10 +101,10 @@ def test_rp_50_the_look_at_the_cluster_says_so() -> None:
     """The product reads it from the API server; pods that are going do not count."""
     nine = [as_json(pod) for pod in holding(9)]
     with serving(nodes=[node()], pods=nine) as server:
-        assert [d.code for d in check_in_use(plan(4), yaml.safe_dump(server.kubeconfig()), None)] == ["GF490"]
+        assert [d.code for d in check_in_use(plan(4), yaml.safe_dump(server.kubeconfig()), None)[1]] == ["GF490"]
     going = [as_json(pod, deletionTimestamp="2026-12-01T00:00:00Z") for pod in holding(9)]
     with serving(nodes=[node()], pods=going) as server:
-        assert check_in_use(plan(4), yaml.safe_dump(server.kubeconfig()), None) == []
+        assert check_in_use(plan(4), yaml.safe_dump(server.kubeconfig()), None)[1] == []
 
 
 @pytest.mark.parametrize("code", ["GF490", "GF451"])
@@ -112,7 +112,7 @@ def test_a_warning_is_told_and_stops_nothing_an_error_does(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     details = {"pool": "t4", "pods": "n1"} if code == "GF490" else {}
-    monkeypatch.setattr(in_use, "check_in_use", lambda *_: [finding(code, "pools[0]", value="v", **details)])
+    monkeypatch.setattr(in_use, "check_in_use", lambda *_: (None, [finding(code, "pools[0]", value="v", **details)]))
     monkeypatch.delenv("GPUFLEET_KUBECONFIG", raising=False)
     (tmp_path / "idc.conf").write_text(
         "clusters: [{name: c}]\ncontexts: [{name: c, context: {}}]\ncurrent-context: c\n"

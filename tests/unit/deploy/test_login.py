@@ -180,7 +180,7 @@ def test_rp_44_rp_51_status_says_so_and_ends_with_two(
 def test_rp_44_rp_51_the_look_before_a_change_says_so(command: str, code: str) -> None:
     plan = compile_base("existing-plugin").plan
     assert plan is not None
-    found = check_in_use(plan, yaml.safe_dump(kubeconfig(command=command, args=["25"])), None, lambda _: None)
+    _, found = check_in_use(plan, yaml.safe_dump(kubeconfig(command=command, args=["25"])), None, lambda _: None)
     assert [(d.code, d.path, d.value) for d in found] == [(code, "cluster.kubeconfig", command)]
 
 

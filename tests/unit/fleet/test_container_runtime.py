@@ -56,7 +56,8 @@ def stack(c: dict[str, Any]) -> dict[str, Any]:
                 names = {"nvidia.com/device-plugin.config": "s"} if c["method"] == "timeSlicing" else {"gpu": "on"}
                 if "operator" in c["owners"] and owner != "operator":
                     names |= {f"nvidia.com/gpu.deploy.{part}": "false" for part in ("driver", "container-toolkit")}
-                pool["nodeSelector"] = {"agentpool": f"p{i}", **(names if c["route"] == "operator" else {})}
+                needed = c["route"] == "operator" or c["method"] == "hami"
+                pool["nodeSelector"] = {"agentpool": f"p{i}", **(names if needed else {})}
             else:
                 pool["hosts"] = {f"n{i}": {"address": f"10.0.0.{i + 1}"}}
                 pool["nvidiaDefaultRuntime"] = c["default"]

@@ -9,16 +9,28 @@ from gpufleet.findings.finding import Finding
 from gpufleet.findings.registry import find, rules
 from gpufleet.findings.rule import Rule
 from gpufleet.parts.device_requests import GpuPod
+from gpufleet.parts.seen import Seen, SeenClass
 from gpufleet.places import credentials
 from gpufleet.places.existing.held import held_too_much, login_finding
-from gpufleet.places.existing.in_use import another_distribution, other_route, refusals, strangers
+from gpufleet.places.existing.in_use import (
+    another_distribution,
+    other_route,
+    other_software,
+    refusals,
+    runtime_classes,
+    strangers,
+)
 from gpufleet.places.existing.plan import ExistingClusterPlan
 from gpufleet.plan.model import Plan
 
 from tests.unit.rules.examples import compiled, found
 
 #: Rules that look at a running cluster; what is there is told to them.
-IN_USE = {"GF450", "GF451", "GF452", "GF481", "GF490", "GF491", "GF492", "GF493"}
+IN_USE = {
+    "GF450", "GF451", "GF452", "GF460", "GF461", "GF462", "GF463", "GF464", "GF465", "GF466", "GF481", "GF490", "GF491",
+    "GF492", "GF493",
+}  # fmt: skip
+OURS = {"app.kubernetes.io/managed-by": "gpufleet"}
 #: Users of the kubeconfigs that examples name.
 USERS = {
     "token.conf": {"token": "t"},
@@ -84,11 +96,18 @@ def test_rules_about_a_running_cluster(code: str, tmp_path: Path, monkeypatch: p
         assert plan is not None
         return {
             "GF450": refusals(plan, {"n1": {"gpufleet.dev/method": "none"}}, {"n1": ["ml/train"]}),
-            "GF451": strangers(plan, {"prod": {}}),
-            "GF452": other_route(plan, {"sharing": {"gpufleet.dev/route": "plugin"}}),
+            "GF451": strangers(plan, Seen(namespaces={"prod": {}})),
+            "GF452": other_route(plan, [{"gpufleet.dev/route": "plugin"}]),
+            "GF460": runtime_classes(plan, Seen(runtime_classes={"nvidia": SeenClass("runc")})),
+            "GF461": runtime_classes(plan, Seen(runtime_classes={})),
+            "GF462": strangers(plan, Seen()),
+            "GF463": strangers(plan, Seen(namespaces={"prod": OURS})),
+            "GF464": other_software(plan, Seen(operators=(("cluster-policy", "nvidia/gpu"),))),
+            "GF465": other_software(plan, Seen(nfd=(("nfd/nfd-worker", "nfd/nfd"),))),
+            "GF466": strangers(plan, Seen(namespaces={"prod": {}}, inside=(("ResourceQuota", "prod", "gpus"),))),
+            "GF481": another_distribution(plan, {"aks-t4-12345678-vmss000000": {"kubernetes.azure.com/cluster": "x"}}),
             "GF490": held_too_much(plan, [{"metadata": {"name": "n1"}}], nine),
             **dict.fromkeys(("GF491", "GF492", "GF493"), login(plan) if code > "GF490" else []),
-            "GF481": another_distribution(plan, ["aks-t4-12345678-vmss000000"]),
         }[code]
 
     assert [d.code for d in said(find(code).wrong)] == [code]

@@ -302,7 +302,10 @@ def test_a_context_that_is_not_there() -> None:
 
 PLUGIN_POD = a_pod(container("nvidia-device-plugin"))
 NODE = {"metadata": {"name": "n1"}}
-MAP = {"metadata": {"namespace": "gpu-plugin", "name": "gpufleet-a-1"}, "data": {"config.yaml": "version: v1"}}
+MAP = {
+    "metadata": {"namespace": "gpu-plugin", "name": "gpufleet-a-1", "labels": {"gpufleet.dev/route": "plugin"}},
+    "data": {"config.yaml": "version: v1"},
+}
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,15 @@ import pulumi_kubernetes as k8s
 from pulumi_azure_native import containerservice as aks
 from pulumi_azure_native import resources as azure
 
+from gpufleet.parts.names import POOL_LABEL
+from gpufleet.parts.seen import Seen
 from gpufleet.places.aks.access import with_login
 from gpufleet.places.aks.cluster_plan import AccessPlan, AksClusterPlan, EntraPlan, ExistingAksPlan, SystemPoolPlan
 from gpufleet.places.aks.plan import AgentPoolPlan, Counted, count_to_send
 from gpufleet.places.aks.upkeep import CLUSTER_WINDOW, NODES_WINDOW
 from gpufleet.places.base import Made
+from gpufleet.places.last_labels import labels_may_move
+from gpufleet.places.look import look
 from gpufleet.places.options import (
     CLUSTER_TIMEOUTS,
     IGNORE_POOL_COUNT,
@@ -235,16 +240,18 @@ def counted(place: Place) -> Counted | None:
 
 
 class AgentPools(pulumi.ComponentResource):
-    """All GPU pools of a stack; `pools` maps the stack file's names to the resources."""
+    """All GPU pools of a stack; `pools` maps the stack file's names to the resources. They wait for `depends_on`."""
 
     def __init__(
         self,
         name: str,
         target: Target,
         pools: tuple[PoolPlan, ...],
+        depends_on: list[pulumi.Resource] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gpufleet:aks:AgentPools", name, {}, opts)
+        self._depends_on = depends_on
         self.pools = {pool.name: self._pool(target, pool) for pool in pools}
         self.register_outputs({"names": {n: p.name for n, p in self.pools.items()}})
 
@@ -288,6 +295,7 @@ class AgentPools(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 deleted_with=target.cluster,
+                depends_on=self._depends_on,
                 ignore_changes=list(IGNORE_POOL_COUNT) if recorded else None,
                 custom_timeouts=POOL_TIMEOUTS,
             ),
@@ -295,28 +303,47 @@ class AgentPools(pulumi.ComponentResource):
 
 
 def deploy(plan: Plan) -> Made:
-    """Registers the cluster, unless it exists, then its pools."""
+    """Registers the cluster, unless it exists, then its pools: after the software whose keys their labels name.
+
+    A node of a new pool has its labels from the start. So where the software is installed first, it finds no node that
+    lacks the labels which keep parts of it away. Without such software the pools come first.
+    """
     spec = plan.cluster
     if isinstance(spec, ExistingAksPlan):
         return _into_existing(plan, spec)
     if not isinstance(spec, AksClusterPlan):
         raise TypeError("not a cluster of AKS")
+    seen = _seen(spec) if plan.labels_last else None
     made = Aks(spec.name, spec)
-    pools = AgentPools(f"{spec.name}-pools", made.target, plan.pools)
     outputs = {"kubeconfig": made.kubeconfig, "clusterId": made.cluster_id}
     provider = _provider(made.kubeconfig, made.cluster_id, made)
-    return Made(InCluster(provider, made.cluster, spec.protect), list(pools.pools.values()), outputs)
+    inside = InCluster(provider, made.cluster, spec.protect)
+    return _with_pools(plan, made.target, inside, outputs, seen)
 
 
 def _into_existing(plan: Plan, spec: ExistingAksPlan) -> Made:
-    """Agent pools in a cluster of somebody else."""
+    """Agent pools in a cluster of somebody else. Its kubeconfig is an output, so nobody looks into it before."""
     found = aks.get_managed_cluster_output(resource_group_name=spec.resource_group, resource_name=spec.name)
     group, name = spec.resource_group, spec.name
-    pools = AgentPools(f"{name}-pools", Target(group, name, group, name, spec.subnet_id, None), plan.pools)
     text = kubeconfig(spec.resource_group, spec.name, spec.access)
-    provider = _provider(text, found.id, None)
-    outputs = {"kubeconfig": text, "clusterId": found.id}
-    return Made(InCluster(provider, None, spec.protect), list(pools.pools.values()), outputs)
+    inside = InCluster(_provider(text, found.id, None), None, spec.protect)
+    target = Target(group, name, group, name, spec.subnet_id, None)
+    return _with_pools(plan, target, inside, {"kubeconfig": text, "clusterId": found.id}, None)
+
+
+def _with_pools(plan: Plan, target: Target, inside: InCluster, outputs: Mapping[str, Any], seen: Seen | None) -> Made:
+    """The pools now, or after the software whose keys their labels name."""
+
+    def pools(depends_on: list[pulumi.Resource] | None) -> list[pulumi.Resource]:
+        return list(AgentPools(f"{target.cluster_name}-pools", target, plan.pools, depends_on).pools.values())
+
+    def label(ready: list[pulumi.Resource], read: pulumi.Input[Any]) -> list[pulumi.Resource]:
+        waits = labels_may_move(plan, seen, _wanted(plan, seen), outputs["kubeconfig"], None, read)
+        return pools([*ready, *waits])
+
+    if plan.labels_last:
+        return Made(inside, [], outputs, seen, label)
+    return Made(inside, pools(None), outputs)
 
 
 def _provider(
@@ -327,5 +354,31 @@ def _provider(
         kubeconfig=text,
         cluster_identifier=identifier,
         enable_server_side_apply=True,
+        enable_config_map_mutable=True,
         opts=pulumi.ResourceOptions(parent=parent),
     )
+
+
+def _seen(spec: AksClusterPlan) -> Seen | None:
+    """What is in the cluster; None where it is not there yet, or does not answer."""
+    try:
+        group, name, login = spec.resource_group, spec.name, spec.access.login
+        answer: Any
+        if spec.access.credentials == "admin":
+            answer = aks.list_managed_cluster_admin_credentials(resource_group_name=group, resource_name=name)
+        else:
+            answer = aks.list_managed_cluster_user_credentials(
+                format="exec" if login else None, resource_group_name=group, resource_name=name
+            )
+        text = _first_kubeconfig(answer)
+        found = look(with_login(text, login) if login else text, None, pulumi.log.info)
+    except Exception:  # the SDK has no narrower one; where Azure answers nobody, the engine says so
+        return None
+    return found[1] if found else None
+
+
+def _wanted(plan: Plan, seen: Seen | None) -> dict[str, Mapping[str, str]]:
+    """Node -> the labels that its pool will have; nodes of pools that go keep theirs."""
+    pools = {pool.name: pool.labels for pool in plan.pools}
+    nodes = seen.nodes if seen else {}
+    return {name: pools[pool] for name, labels in nodes.items() if (pool := labels.get(POOL_LABEL)) in pools}

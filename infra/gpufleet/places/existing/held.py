@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.registry import finding
 from gpufleet.parts.device_requests import GpuPod, excesses, gpu_pod
-from gpufleet.places.cluster_api import ApiError, ClusterApi
-from gpufleet.places.credentials import LoginError, Say
+from gpufleet.places.credentials import LoginError
+from gpufleet.places.look import Cluster
 
 if TYPE_CHECKING:
     from gpufleet.plan.model import Plan, PoolPlan
@@ -56,15 +56,15 @@ def _slim(node: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def check_held(plan: Plan, kubeconfig: dict[str, Any], context: str | None, say: Say) -> list[Finding]:
-    """Looks at the pods of a cluster; one that does not answer is left to the engine."""
-    try:
-        api = ClusterApi(kubeconfig, context, say)
-        nodes = [_slim(node) for items, _ in api.list("/api/v1/nodes") for node in items]
-        pods = (gpu_pod(pod) for items, _ in api.list("/api/v1/pods") for pod in items)
-        return held_too_much(plan, nodes, [pod for pod in pods if pod is not None])
-    except (ApiError, LoginError):
-        return []
+def check_held(plan: Plan, cluster: Cluster) -> list[Finding]:
+    """Looks at the pods of a cluster.
+
+    Raises:
+        ApiError: the API server does not answer, or refuses.
+    """
+    nodes = [_slim(node) for node in cluster.each("/api/v1/nodes")]
+    pods = (gpu_pod(pod) for pod in cluster.each("/api/v1/pods"))
+    return held_too_much(plan, nodes, [pod for pod in pods if pod is not None])
 
 
 def login_finding(error: LoginError) -> Finding:

@@ -18,11 +18,18 @@ if TYPE_CHECKING:
 Distribution = Literal["kubeadm", "k3s", "rke2", "microk8s", "aks"]
 
 
+class RuntimeClassRef(Model):
+    """The RuntimeClass of NVIDIA's runtime: there already, or made by the stack (`existing: false`)."""
+
+    existing: bool
+
+
 class ExistingCluster(Cluster):
     """A cluster that exists already; the stack owns only what it puts into it.
 
     `site` names the cluster for ever (the Kubernetes provider's cluster identifier): with it, a changed kubeconfig
-    never replaces what is deployed.
+    never replaces what is deployed. `runtimeClass` and `existingNamespaces` say what is there already: the stack uses
+    it and never deletes it.
     """
 
     kind: Literal["existing"]
@@ -30,6 +37,8 @@ class ExistingCluster(Cluster):
     site: DnsLabel | None = None
     kubeconfig: KubeconfigRef
     distribution: Distribution = "kubeadm"
+    runtime_class: RuntimeClassRef | None = None
+    existing_namespaces: Annotated[tuple[DnsLabel, ...], AsTuple] = ()
 
 
 class Host(Model):

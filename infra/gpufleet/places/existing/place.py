@@ -64,6 +64,10 @@ class ExistingPlace(Place[ExistingStack, NodePool]):
     def labels(self, pool: NodePool) -> dict[str, str]:
         return dict(pool.node_selector) if pool.node_selector else {**pool.labels, POOL_LABEL: pool.name}
 
+    def existing_runtime_class(self, stack: ExistingStack) -> bool | None:
+        said = stack.cluster.runtime_class
+        return said.existing if said else None
+
     def default_runtime(self, pool: NodePool) -> str:
         """With its driver AKS makes NVIDIA's runtime the default; without a toolkit there is only runc."""
         if pool.driver == "aks":
@@ -91,6 +95,8 @@ class ExistingPlace(Place[ExistingStack, NodePool]):
             kubeconfig=spec.kubeconfig,
             protect=spec.protected,
             protection=spec.protection(),
+            existing_namespaces=spec.existing_namespaces,
+            runtime_class_stated=spec.runtime_class is not None,
         )
 
     def pool_resource(self, pool: FleetPool, stack: ExistingStack) -> NodeMarks | None:
