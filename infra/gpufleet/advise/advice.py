@@ -20,6 +20,10 @@ from gpufleet.measure.workloads import TRAINING
 
 #: Said of methods that share where nothing that was measured fits.
 UNKNOWN = "what each gets was not measured"
+CLASS = (
+    "these are the figures of one program of its class, yours may gain more or less: measure it alone for a minute "
+    "('gpufleet bench --processes 1 --window 15 --repetitions 4') and ask with --profile"
+)
 METHODS = ("timeSlicing", "mps", "mig", "hami", "none")
 
 
@@ -66,6 +70,7 @@ def advise(request: Request, found: Sequence[Measurement], companies: Sequence[C
     expected, basis = _basis(request, known, leaf, chosen, known.time_slicing)
     shared = request.bound is not None and leaf.method in ("timeSlicing", "mps")
     beside, measured = neighbours(request, companies, leaf.method) if shared else ([], "")
+    unknown = _unmeasured(request, known, leaf)
     open_question = leaf.method in ("timeSlicing", "mps") and expected is None
     return Advice(
         method=leaf.method,
@@ -79,12 +84,13 @@ def advise(request: Request, found: Sequence[Measurement], companies: Sequence[C
         not_others={m: _why_not(request, known, m, leaf, by_method.get(m)) for m in METHODS if m != leaf.method},
         notes=[
             *_notes(request, leaf, pods, expected, known.mig),
+            *([CLASS] if expected and chosen and chosen.measurement and not chosen.measurement.own else []),
             *([_beside_note(request, leaf, beside, measured)] if shared else []),
         ],
         fragment=fragment(known, leaf.method, pods, apart=bool(beside)),
         neighbours=beside,
-        unmeasured=_unmeasured(request, known, leaf),
-        measure=commands(request, known) if _unmeasured(request, known, leaf) else [],
+        unmeasured=unknown,
+        measure=commands(request, known) if unknown else [],
         cost_per_pod=None if request.price is None else request.price / pods,
     )
 

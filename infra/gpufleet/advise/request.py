@@ -146,10 +146,12 @@ def option(request: Request, found: Sequence[Measurement], method: str) -> Optio
     """Size one method from the measurements of the request's class on its GPU."""
     most = min(pods_by_memory(request), max(request.users, 1))
     measurement = select(fitting(found, request.memory_gib), request.gpu.id, request.workload, method)
-    if measurement is None or len(measurement.series.points) < 2:
-        law = laws().get(request.gpu.id)
-        if request.alone and law:
-            return _predicted(request, request.alone, law, method)
+    several = measurement is not None and len(measurement.series.points) > 1
+    law = laws().get(request.gpu.id)
+    # A class is one program of many: what the user's own does alone says more of it.
+    if request.alone and law and not (several and measurement and measurement.own):
+        return _predicted(request, request.alone, law, method)
+    if measurement is None or not several:
         return _unmeasured(request, found, method, most)
     points = [e for n in range(1, most + 1) if (e := expected(measurement.series, n))]
     if points[-1].n < most:  # fewer pods than were measured on one GPU get no less

@@ -72,7 +72,9 @@ def run(args: argparse.Namespace) -> int:
     wrong = problems(request)
     if wrong:
         return _fail(wrong, 2 if bad_values(request) else 1)
-    beside = companies() if lines is None else own_companies(lines, request.gpu.id)
+    # A class measured beside others says nothing of the user's own program.
+    shipped = () if request.alone else companies()
+    beside = shipped if lines is None else own_companies(lines, request.gpu.id)
     advice = advise(request, measurements(), beside)
     print(json.dumps(as_dict(request, advice), indent=2) if args.json else as_text(request, advice))
     return 0

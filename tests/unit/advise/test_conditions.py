@@ -120,6 +120,25 @@ def test_dcgms_figures_answer_without_a_bench(capsys: pytest.CaptureFixture[str]
     assert "--method timeSlicing,mps --processes 1,2,4 " in late["measure"][0]
 
 
+def test_what_ones_own_program_does_comes_before_its_class(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two programs of one class need the GPU for different parts of a step, and so gain differently."""
+    words = (*H200, "--workload", "inference", "--memory", "2")
+    gains = []
+    for gpu, sm in (("15", "5"), ("60", "50")):
+        found, _ = ask(capsys, *words, "--step", "2.5", "--gpu-active", gpu, "--sm-active", sm)
+        assert found["basis"].startswith("predicted from what one process does alone")
+        gains.append(found["expected"]["gain"])
+    assert gains[0] > 1.2 * gains[1]
+    of_class, _ = ask(capsys, *H200, "--workload", "inference", "--memory", "2")
+    assert any("figures of one program of its class" in note for note in of_class["notes"])
+
+
+def test_a_program_of_ones_own_gets_no_neighbours_of_a_class(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (*H200, "--workload", "inference", "--memory", "2", "--slowdown", "4")
+    assert ask(capsys, *words)[0]["neighbours"]
+    assert ask(capsys, *DCGM, *words)[0]["neighbours"] == []
+
+
 def test_dcgms_figures_on_a_gpu_whose_costs_of_sharing_are_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     found, _ = ask(capsys, *DCGM, "--gpu", "A100-SXM4-80GB", "--memory", "8", "--users", "4")
     assert found["expected"] is None and "nothing was measured for command" in found["unmeasured"]
