@@ -53,11 +53,6 @@ class Alone:
         """The rest of one step."""
         return self.step_ms - self.gpu_ms
 
-    @property
-    def ends_ms(self) -> tuple[float, float]:
-        """The fastest and the slowest repetition."""
-        return min(self.steps_ms), max(self.steps_ms)
-
 
 @dataclass(frozen=True)
 class Law:
@@ -70,6 +65,7 @@ class Law:
     extra_turns: float
     extra_turns_spread: float
     fills_spread: float
+    host_spread: float
     processes: int  # the most that it was checked with
     checked: str
     as_of: str
@@ -124,15 +120,21 @@ def laws() -> dict[str, Law]:
 def predict(alone: Alone, law: Law, method: str, n: int) -> Predicted:
     """What ``n`` processes do together. ``method``: timeSlicing or mps."""
     if n == 1:
-        fast, slow = alone.ends_ms
+        fast, slow = _ends(alone, law)
         return Predicted(1e3 / alone.step_ms, 1e3 / slow, 1e3 / fast)
     total, low, high = {TIME_SLICING: _time_slicing, MPS: _mps}[method](alone, law, n)
     return Predicted(total, min(low, total), max(high, total))
 
 
+def _ends(alone: Alone, law: Law) -> tuple[float, float]:
+    """A fast and a slow step in ms: the ends of three repetitions or more, else as far as hosts were seen to go."""
+    unseen = 0.0 if len(alone.steps_ms) > 2 else law.host_spread * alone.host_ms * (1 - alone.gpu)
+    return min(*alone.steps_ms, alone.step_ms - unseen), max(*alone.steps_ms, alone.step_ms + unseen)
+
+
 def _time_slicing(alone: Alone, law: Law, n: int) -> Sequence[float]:
     gpu, host = alone.gpu_ms, alone.host_ms
-    fast, slow = alone.ends_ms
+    fast, slow = _ends(alone, law)
     slow_host = max(0.0, slow - gpu)
     fewest = gpu + law.switch_ms * max(1.0, gpu / law.turn_ms)  # GPU time of a step with its turns
     total = _queue(fewest, host, _with_turns(fewest, host, law.extra_turns * law.switch_ms, n), n)
@@ -157,7 +159,7 @@ def _queue(fewest: float, host: float, service: float, n: int) -> float:
 
 def _mps(alone: Alone, law: Law, n: int) -> Sequence[float]:
     gpu, host = alone.gpu_ms, alone.host_ms
-    fast, slow = alone.ends_ms
+    fast, slow = _ends(alone, law)
     w = 0.5 if alone.fills is None else alone.fills
     spread = 0.5 if alone.fills is None else law.fills_spread
     narrow, wide = n ** max(0.0, w - spread), n ** min(1.0, w + spread)

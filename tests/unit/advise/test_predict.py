@@ -117,6 +117,15 @@ def test_one_process_is_what_was_measured() -> None:
     assert predict(one, LAW, "timeSlicing", 1) == Predicted(100.0, pytest.approx(1e3 / 12), 100.0)
 
 
+def test_one_figure_of_a_program_of_the_host_gets_the_range_that_hosts_were_seen_to_have() -> None:
+    """DCGM gives one average, where repetitions show how far the host's work differs."""
+    one, seen = Alone((2.57,), 0.23, 0.35), Alone((2.57,) * 3, 0.23, 0.35)
+    assert predict(one, LAW, "mps", 4).low < predict(seen, LAW, "mps", 4).low
+    assert predict(one, LAW, "mps", 4).high > 1.15 * predict(seen, LAW, "mps", 4).high
+    steady = predict(Alone((0.54,), 0.92, 0.47), LAW, "timeSlicing", 1)
+    assert steady.high < 1.01 * steady.low
+
+
 def test_without_the_part_that_work_fills_the_range_of_mps_is_open() -> None:
     known, unknown = Alone((5.0,), 0.6, 0.8), Alone((5.0,), 0.6)
     near, far = (predict(one, LAW, "mps", 4) for one in (known, unknown))
