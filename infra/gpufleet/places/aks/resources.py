@@ -54,7 +54,7 @@ class Aks(pulumi.ComponentResource):
             self.resource_group_name = group.name
         self.subnet_id = self._subnet(plan, child)
         system = plan.system_pool
-        count, recorded = _count(system, Place(plan.resource_group, plan.name, system.name))
+        count, recorded = _count(system, PoolAddress(plan.resource_group, plan.name, system.name))
         self.cluster = aks.ManagedCluster(
             plan.name,
             resource_name_=plan.name,
@@ -209,7 +209,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Place:
+class PoolAddress:
     """Where an agent pool is, or will be."""
 
     group: str
@@ -217,21 +217,21 @@ class Place:
     pool: str
 
 
-def _count(plan: SystemPoolPlan | AgentPoolPlan, place: Place) -> tuple[int, bool]:
+def _count(plan: SystemPoolPlan | AgentPoolPlan, where: PoolAddress) -> tuple[int, bool]:
     """(count, whether the engine keeps the recorded one)."""
     if plan.max_count is None:
         return plan.count, False
-    return count_to_send(plan.min_count or 0, plan.max_count, counted(place))
+    return count_to_send(plan.min_count or 0, plan.max_count, counted(where))
 
 
-def counted(place: Place) -> Counted | None:
+def counted(where: PoolAddress) -> Counted | None:
     """The pool as Azure has it now; None where there is none, or it cannot be read."""
     try:
         found = aks.get_agent_pool(
-            agent_pool_name=place.pool, resource_group_name=place.group, resource_name=place.cluster
+            agent_pool_name=where.pool, resource_group_name=where.group, resource_name=where.cluster
         )
     except Exception as error:
-        pulumi.log.debug(f"agent pool {place.pool} was not read: {error}")
+        pulumi.log.debug(f"agent pool {where.pool} was not read: {error}")
         return None
     scaled = bool(found.enable_auto_scaling)
     return Counted(
@@ -259,7 +259,7 @@ class AgentPools(pulumi.ComponentResource):
         plan = pool.resource
         if not isinstance(plan, AgentPoolPlan):
             raise TypeError("the plan of an AKS pool holds its agent pool")
-        count, recorded = _count(plan, Place(target.group, target.cluster_name, plan.name))
+        count, recorded = _count(plan, PoolAddress(target.group, target.cluster_name, plan.name))
         return aks.AgentPool(
             plan.name,
             agent_pool_name=plan.name,
