@@ -214,6 +214,13 @@ class _SeenCluster:
     def each(self, path: str) -> Iterator[dict[str, Any]]:
         return iter(())
 
+    @property
+    def api(self) -> _SeenCluster:
+        return self
+
+    def exists(self, path: str) -> bool | None:
+        return None
+
 
 def run(
     text: str,

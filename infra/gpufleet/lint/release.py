@@ -27,6 +27,8 @@ _LISTS = {
     Kind.OPERATOR_VALUES: (("daemonsets", "tolerations"), ("node-feature-discovery", "worker", "tolerations")),
     Kind.CLUSTER_POLICY: (("daemonsets", "tolerations"),),
     Kind.CHART_VALUES: (("tolerations",),),
+    Kind.HAMI_VALUES: (("devicePlugin", "tolerations"),),
+    Kind.NFD_VALUES: (("worker", "tolerations"),),
 }
 _CHARTS = {Kind.OPERATOR_VALUES: "gpu-operator", Kind.CHART_VALUES: "k8s-device-plugin-chart"}
 _NFD = "node-feature-discovery"

@@ -71,6 +71,7 @@ class Hami(Method):
             id="hami",
             namespace="hami-system",
             pull_secret=fleet.stack.stack.images.made_secret,
+            pull_secrets=fleet.stack.stack.images.pull_secrets,
             release="hami",
             chart=chart.path or known.chart or "hami",
             repository=None if chart.path else chart.repository or known.repository,

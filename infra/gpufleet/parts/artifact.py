@@ -76,12 +76,13 @@ class Artifact:
     """Base of all artifacts: what one part of the software puts into the cluster.
 
     `id` is its key in the plan (`plugin`, `operator`, a method's name); `namespace` the one that it makes;
-    `pull_secret` the Secret with a registry's login that it makes there, if any.
+    `pull_secrets` are Secrets there with the logins of registries, `pull_secret` the one of them that the stack makes.
     """
 
     id: str
     namespace: str
     pull_secret: str | None = None
+    pull_secrets: tuple[str, ...] = ()
 
     #: Whether labels of nodes name what it brings, so that it comes before they change.
     before_labels: ClassVar[bool] = False

@@ -15,6 +15,8 @@ from gpufleet.places.credentials import LoginError, Say, exec_entry, with_creden
 #: To connect, and to answer.
 CONNECT_SECONDS, REQUEST_SECONDS = 5, 20
 PAGE = 500
+#: The API server's form of an object without its content.
+_NAMES_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 
 class ApiError(Exception):
@@ -102,6 +104,22 @@ class ClusterApi:
             raise ApiError("the API server does not answer with JSON")
         return document
 
+    def exists(self, path: str) -> bool | None:
+        """Whether there is an object at a path, without its content; None where the user may not read it.
+
+        Raises:
+            ApiError: the server does not answer.
+        """
+        try:
+            self._request(path, {}, REQUEST_SECONDS, preload=True, accept=_NAMES_ONLY)
+        except ApiError as error:
+            if error.status == 404:
+                return False
+            if error.status in (401, 403, 406):
+                return None
+            raise
+        return True
+
     def watch(self, path: str, version: str, seconds: float, **query: str) -> Iterator[dict[str, Any]]:
         """Events after a version of a list; ends after `seconds`, or when the server ends it.
 
@@ -129,13 +147,18 @@ class ClusterApi:
         except ValueError:
             raise ApiError("the API server does not answer with JSON") from None
 
-    def _request(self, path: str, query: dict[str, str], seconds: float, preload: bool) -> Any:
+    def _request(self, path: str, query: dict[str, str], seconds: float, preload: bool, accept: str = "") -> Any:
         from urllib3 import Timeout
+        from urllib3.exceptions import HTTPError
 
-        answer = self._pool.request(
-            "GET", self._host + path, fields=query, headers=self._headers, retries=False, preload_content=preload,
-            timeout=Timeout(connect=CONNECT_SECONDS, read=seconds),
-        )  # fmt: skip
+        headers = {**self._headers, "Accept": accept} if accept else self._headers
+        try:
+            answer = self._pool.request(
+                "GET", self._host + path, fields=query, headers=headers, retries=False, preload_content=preload,
+                timeout=Timeout(connect=CONNECT_SECONDS, read=seconds),
+            )  # fmt: skip
+        except (HTTPError, OSError) as error:
+            raise ApiError(f"the API server does not answer: {_name(error)}") from None
         if not 200 <= answer.status <= 299:
             answer.close()
             raise ApiError(f"the API server refuses to answer: {answer.status} {answer.reason}", answer.status)

@@ -114,6 +114,7 @@ def operator_plan(fleet: Fleet, route: OperatorRoute) -> OperatorPlan:
         id="operator",
         namespace=route.namespace,
         pull_secret=route.images.made_secret,
+        pull_secrets=route.images.pull_secrets,
         release=RELEASE_NAME,
         chart=route.chart.path or known.chart or RELEASE_NAME,
         repository=None if route.chart.path else route.chart.repository or known.repository,

@@ -61,7 +61,6 @@ class PluginPlan(Artifact):
     runtime_class: str | None
     existing_runtime_class: str | None = None
     keep_runtime_class: bool = False
-    pull_secrets: tuple[str, ...] = ()
     images: Images = NO_IMAGES
 
     def given(self, seen: Seen) -> PluginPlan:

@@ -54,6 +54,25 @@ GF452 = rule(
     fix=("kind: operator", "kind: plugin"),
 )
 
+GF467 = rule(
+    "GF467", Severity.WARNING,
+    title="The Secret {value} is not in the namespace {namespace}, and nothing here makes it.",
+    reason="Pods that pull with it wait until it is there; a release is taken back when they wait too long.",
+    remedy="Make it before (kubectl create secret docker-registry), or let the stack make it: images: "
+    "{{makePullSecret: true}} with the secret gpufleet:pullSecret.",
+    source="K8S-DOC (pull-image-private-registry); HELM-DOC (helm_upgrade)",
+    wrong="""
+        # The cluster has no such Secret.
+        gpufleet:cluster: {kind: existing}
+        gpufleet:stack: {kind: plugin, images: {pullSecrets: [login]}}
+    """,
+    right="""
+        gpufleet:cluster: {kind: existing}
+        gpufleet:stack: {kind: plugin, images: {pullSecrets: [login], makePullSecret: true}}
+        gpufleet:pullSecret: {secure: v1:abc}
+    """,
+)
+
 GF490 = rule(
     "GF490", Severity.WARNING,
     title="Pods hold more than nodes of pool {pool} will offer.",

@@ -16,6 +16,7 @@ from gpufleet.places.existing.in_use import (
     another_distribution,
     other_route,
     other_software,
+    pull_secrets,
     refusals,
     runtime_classes,
     strangers,
@@ -27,8 +28,8 @@ from tests.unit.rules.examples import compiled, found
 
 #: Rules that look at a running cluster; what is there is told to them.
 IN_USE = {
-    "GF450", "GF451", "GF452", "GF460", "GF461", "GF462", "GF463", "GF464", "GF465", "GF466", "GF481", "GF490", "GF491",
-    "GF492", "GF493",
+    "GF450", "GF451", "GF452", "GF460", "GF461", "GF462", "GF463", "GF464", "GF465", "GF466", "GF467", "GF481", "GF490",
+    "GF491", "GF492", "GF493",
 }  # fmt: skip
 OURS = {"app.kubernetes.io/managed-by": "gpufleet"}
 #: Users of the kubeconfigs that examples name.
@@ -105,6 +106,7 @@ def test_rules_about_a_running_cluster(code: str, tmp_path: Path, monkeypatch: p
             "GF464": other_software(plan, Seen(operators=(("cluster-policy", "nvidia/gpu"),))),
             "GF465": other_software(plan, Seen(nfd=(("nfd/nfd-worker", "nfd/nfd"),))),
             "GF466": strangers(plan, Seen(namespaces={"prod": {}}, inside=(("ResourceQuota", "prod", "gpus"),))),
+            "GF467": pull_secrets(plan, lambda path: False),
             "GF481": another_distribution(plan, {"aks-t4-12345678-vmss000000": {"kubernetes.azure.com/cluster": "x"}}),
             "GF490": held_too_much(plan, [{"metadata": {"name": "n1"}}], nine),
             **dict.fromkeys(("GF491", "GF492", "GF493"), login(plan) if code > "GF490" else []),

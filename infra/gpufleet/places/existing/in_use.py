@@ -6,7 +6,7 @@ generation of an AKS pool would here happen in place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from gpufleet.findings.finding import Finding
@@ -129,6 +129,16 @@ def other_software(plan: Plan, seen: Seen) -> list[Finding]:
     return found
 
 
+def pull_secrets(plan: Plan, there: Callable[[str], bool | None]) -> list[Finding]:
+    """Secrets for pulling images that nothing makes and that are not there. `there` answers for a path of the API."""
+    return [
+        finding("GF467", f"stack.images.pullSecrets[{i}]", value=name, namespace=artifact.namespace)
+        for artifact in plan.software
+        for i, name in enumerate(artifact.pull_secrets)
+        if name != artifact.pull_secret and there(f"/api/v1/namespaces/{artifact.namespace}/secrets/{name}") is False
+    ]
+
+
 def other_route(plan: Plan, config_maps: Iterable[Mapping[str, str]]) -> list[Finding]:
     """Whether the other route is deployed. `config_maps` are the labels of our ConfigMaps."""
     routes = {labels[ROUTE_LABEL] for labels in config_maps if ROUTE_LABEL in labels}
@@ -161,6 +171,7 @@ def check_in_use(
     try:
         pods = {node: cluster.pods_with_gpus(node) for node in methods_that_change(plan, seen.nodes)}
         held = check_held(plan, cluster)
+        logins = pull_secrets(plan, cluster.api.exists)
     except unreachable():
         return None, []
     return seen, [
@@ -170,5 +181,6 @@ def check_in_use(
         *strangers(plan, seen),
         *runtime_classes(plan, seen),
         *other_software(plan, seen),
+        *logins,
         *held,
     ]
