@@ -15,6 +15,7 @@ BENCHES = {
     "plan": ("tests.bench.plan", "Plan"),
     "engine": ("tests.bench.engine", "Engine"),
     "lint": ("tests.bench.lint", "Lint"),
+    "status": ("tests.bench.status", "Status"),
     "advise": ("tests.bench.advise", "Advice"),
     "hosts": ("tests.bench.hosts", "Hosts"),
     "inventory": ("tests.bench.inventory", "Inventory"),

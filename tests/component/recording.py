@@ -7,15 +7,19 @@ import base64
 import json
 import logging
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pulumi
 import pytest
 from google.protobuf import json_format
 from gpufleet.deploy import program
+from gpufleet.parts.seen import Seen
+from gpufleet.places import last_labels
+from gpufleet.places.aks import resources as aks_resources
 from gpufleet.places.existing import in_use
 from gpufleet.stackfile.source import parse
 from pulumi.runtime import mocks, rpc, rpc_manager, settings
@@ -56,6 +60,13 @@ class Resource:
     dependencies: frozenset[str]
     timeouts: dict[str, str]
     delete_before_replace: bool
+    retain_on_delete: bool
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of an object in a cluster."""
+        found: dict[str, str] = self.inputs["metadata"].get("labels", {})
+        return found
 
     @property
     def kubernetes(self) -> bool:
@@ -65,17 +76,28 @@ class Resource:
 
 @dataclass
 class Recorded:
-    """Registrations in order, outputs of components by URN, stack outputs, messages, the error that ended it all."""
+    """Registrations in order, outputs of components by URN, stack outputs, messages, calls of functions with their
+    arguments, the error that ended it all."""
 
     resources: list[Resource] = field(default_factory=list)
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     exports: dict[str, Any] = field(default_factory=dict)
     messages: list[tuple[str, str]] = field(default_factory=list)
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     error: str | None = None
 
     def of(self, kind: str) -> list[Resource]:
         """The resources of a type, by the last part of its token (`AgentPool`)."""
         return [r for r in self.resources if r.type.rpartition(":")[2] == kind]
+
+    def node_labels(self) -> dict[str, dict[str, str]]:
+        """Node -> labels, of all patches together."""
+        found: dict[str, dict[str, str]] = {}
+        for patch in self.of("NodePatch"):
+            own = found.setdefault(patch.inputs["metadata"]["name"], {})
+            assert not own.keys() & patch.labels.keys(), "two owners of one label"
+            own |= patch.labels
+        return found
 
     def one(self, kind: str) -> Resource:
         """The only resource of a type."""
@@ -100,7 +122,24 @@ def in_clear(value: Any) -> str:
     return str(value)
 
 
+class _NotFound(grpc.RpcError):
+    """What a provider answers to a read of something that is not there."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNKNOWN
+
+    def details(self) -> str:
+        return 'Code="ResourceNotFound"'
+
+
 class _Answers(mocks.Mocks):
+    """`pools` are agent pools that Azure has already, by name, as it shows them; `kubeconfig` what it hands out."""
+
+    def __init__(
+        self, calls: list[tuple[str, dict[str, Any]]], pools: Mapping[str, dict[str, Any]], kubeconfig: str
+    ) -> None:
+        self.calls, self.pools, self.kubeconfig = calls, pools, kubeconfig
+
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         state = dict(args.inputs)
         for key in ("agentPoolName", "subnetName", "virtualNetworkName", "resourceName", "resourceGroupName"):
@@ -109,13 +148,21 @@ class _Answers(mocks.Mocks):
         return f"/id/{args.name}", state
 
     def call(self, args: mocks.MockCallArgs) -> dict[str, Any]:
-        assert args.token == "azure-native:containerservice:listManagedClusterUserCredentials"
-        return {"kubeconfigs": [{"name": "u", "value": base64.b64encode(KUBECONFIG.encode()).decode()}]}
+        call = args.token.removeprefix("azure-native:containerservice:")
+        self.calls.append((call, dict(args.args)))
+        if call == "getAgentPool":
+            if args.args["agentPoolName"] not in self.pools:
+                raise _NotFound
+            return self.pools[args.args["agentPoolName"]]
+        if call == "getManagedCluster":
+            return {"id": f"/id/{args.args['resourceName']}"}
+        assert call in ("listManagedClusterUserCredentials", "listManagedClusterAdminCredentials")
+        return {"kubeconfigs": [{"name": "u", "value": base64.b64encode(self.kubeconfig.encode()).decode()}]}
 
 
 class _Monitor(mocks.MockMonitor):
-    def __init__(self, into: Recorded) -> None:
-        super().__init__(_Answers())
+    def __init__(self, into: Recorded, answers: _Answers) -> None:
+        super().__init__(answers)
         self.into = into
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802
@@ -139,6 +186,7 @@ class _Monitor(mocks.MockMonitor):
                 dependencies=frozenset(request.dependencies),
                 timeouts={k: v for k in ("create", "update", "delete") if (v := getattr(timeouts, k))},
                 delete_before_replace=request.deleteBeforeReplace,
+                retain_on_delete=request.retainOnDelete,
             )
         )
         return answer
@@ -157,8 +205,36 @@ class _Log(logging.Handler):
         self.into.messages.append((record.levelname.lower(), record.getMessage()))
 
 
-def run(text: str, stack: str = "test", environment: dict[str, str] | None = None) -> Recorded:
+class _SeenCluster:
+    """What `look` gives beside what it saw; no pod holds a GPU."""
+
+    def pods_with_gpus(self, node: str) -> list[str]:
+        return []
+
+    def each(self, path: str) -> Iterator[dict[str, Any]]:
+        return iter(())
+
+    @property
+    def api(self) -> _SeenCluster:
+        return self
+
+    def exists(self, path: str) -> bool | None:
+        return None
+
+
+def run(
+    text: str,
+    stack: str = "test",
+    environment: dict[str, str] | None = None,
+    pools: Mapping[str, dict[str, Any]] | None = None,
+    kubeconfig: str = KUBECONFIG,
+    seen: Seen | None = None,
+    wait: Callable[..., list[str]] = lambda *_: [],
+) -> Recorded:
     """`__main__.py` on a stack file, as the engine would run it; the kubeconfig lies where the file says.
+
+    `seen` is in the cluster; without it, the cluster does not answer before it is used. `wait` stands in for the wait
+    for pods to read their ConfigMaps.
 
     Secrets of the stack file (`secure`) arrive as the engine hands them over: in clear, and listed as secret.
     """
@@ -179,13 +255,16 @@ def run(text: str, stack: str = "test", environment: dict[str, str] | None = Non
             patch.delenv(variable, raising=False)
         for variable, value in (environment or {}).items():
             patch.setenv(variable, value)
-        patch.setattr(in_use, "check_in_use", lambda *_: [])  # it reads a cluster
+        found = (_SeenCluster(), seen) if seen is not None else None
+        patch.setattr(in_use, "look", lambda *_: found)
+        patch.setattr(aks_resources, "look", lambda *_: found)
+        patch.setattr(last_labels, "wait_until_read", wait)
         patch.setattr(pulumi.runtime, "get_root_directory", lambda: folder)
-        _run(data, stack, into)
+        _run(data, stack, into, _Answers(into.calls, pools or {}, kubeconfig))
     return into
 
 
-def _run(data: Mapping[str, Any], stack: str, into: Recorded) -> None:
+def _run(data: Mapping[str, Any], stack: str, into: Recorded, answers: _Answers) -> None:
     config = {f"gpufleet:{k}": json.dumps(v, default=str) for k, v in data.items() if k not in SECRETS}
     secrets = []
     for key, secret in SECRETS.items():
@@ -197,7 +276,7 @@ def _run(data: Mapping[str, Any], stack: str, into: Recorded) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     settings.reset_options()
-    mocks.set_mocks(_Answers(), project="gpufleet", stack=stack, logger=logger, monitor=_Monitor(into))
+    mocks.set_mocks(answers, project="gpufleet", stack=stack, logger=logger, monitor=_Monitor(into, answers))
     pulumi.runtime.set_all_config(config, secrets)
 
     async def go() -> None:

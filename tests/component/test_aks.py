@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gpufleet.catalog import azure_size
-from gpufleet.places.aks.model import TAKEN_RANGES
+from gpufleet.places.aks.network import TAKEN_RANGES
 from pulumi._types import input_type_types
 from pulumi_azure_native import containerservice as aks
 
@@ -166,7 +166,7 @@ def test_the_cluster() -> None:
         "1.36",
         {"name": "Base", "tier": "Standard"},
     )
-    assert sent["autoUpgradeProfile"] == {"upgradeChannel": "patch"}
+    assert sent["autoUpgradeProfile"] == {"upgradeChannel": "patch", "nodeOSUpgradeChannel": "NodeImage"}
     assert sent["identity"] == {"type": "SystemAssigned"}
     assert sent["tags"] == {"environment": "prod"}
     inline = sent["agentPoolProfiles"][0]

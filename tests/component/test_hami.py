@@ -99,7 +99,7 @@ def test_it_comes_after_the_nodes_and_the_routes_software(name: str) -> None:
 def test_every_node_carries_the_label_that_binds_its_plugin(name: str) -> None:
     seen = recorded(name)
     pools = [r.inputs["nodeLabels"] for r in seen.of("AgentPool")]
-    nodes = [r.inputs["metadata"]["labels"] for r in seen.of("NodePatch")]
+    nodes = list(seen.node_labels().values())
     assert len(pools) == (1 if name in AKS else 0)
     assert len(nodes) == (2 if name in EXISTING else 0)
     assert {labels["gpu"] for labels in (*pools, *nodes)} == {"on"}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from gpufleet.findings.finding import Severity
+from gpufleet.parts.names import LAST_LABELS
 from gpufleet.places.existing.in_use import other_route
 
 from tests.component.recording import Resource, is_secret, run
@@ -97,12 +98,12 @@ def test_config_maps_are_addressed_by_their_content(name: str) -> None:
     for map_name, inputs in sent.items():
         assert inputs["metadata"]["name"] == map_name
         assert inputs["data"] == planned[map_name]
-        assert inputs["immutable"] is True
+        assert inputs.get("immutable", False) is (plan.plugin is not None)
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_other_route_is_recognised_by_what_this_one_deploys(name: str) -> None:
-    labels = {r.name: r.inputs["metadata"]["labels"] for r in recorded(name).of("ConfigMap")}
+    labels = [r.inputs["metadata"]["labels"] for r in recorded(name).of("ConfigMap")]
     routes = {"plugin": PLUGIN[0], "operator": OPERATOR[0]}
     own = plan_of(name).route
     said = {route: [d.code for d in other_route(plan_of(routes[route]), labels)] for route in routes}
@@ -139,12 +140,22 @@ def test_the_release(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPERATOR)
-def test_the_release_comes_after_its_map_its_namespace_and_its_nodes(name: str) -> None:
+def test_labels_that_name_keys_come_after_the_release_that_mounts_them(name: str) -> None:
+    """RP-46: the ConfigMap, the release that mounts it, then the labels; what keeps operands away comes first."""
     seen = recorded(name)
     release = seen.one("Release")
-    before = {r.urn for kind in ("ConfigMap", "AgentPool", "NodePatch") for r in seen.of(kind)}
+    before = {r.urn for r in seen.of("ConfigMap")}
     before |= {r.urn for r in seen.of("Namespace") if r.name.startswith("namespace-")}
-    assert before <= release.dependencies
+    first = [r for r in seen.of("NodePatch") if r.name.endswith("-first")]
+    last = [r for r in seen.of("NodePatch") if r not in first]
+    assert before | {r.urn for r in first} <= release.dependencies
+    for patch in first:
+        assert not set(LAST_LABELS) & patch.labels.keys()
+    for patch in last:
+        assert patch.labels and patch.labels.keys() <= set(LAST_LABELS)
+    for moved in (*last, *seen.of("AgentPool")):
+        assert {release.urn} | before <= moved.dependencies
+        assert moved.urn not in release.dependencies
 
 
 def test_a_chart_that_stands_in_for_the_stack_files() -> None:
@@ -171,15 +182,16 @@ def test_namespaces_have_explicit_names(name: str) -> None:
 def test_patches_own_their_fields_only(name: str) -> None:
     """Labels and taints of the plan, nothing of the node's own; no taints, no claim on the list of taints."""
     plans = {node: p for p in plan_of(name).pools for node in p.nodes}
-    patches = {r.inputs["metadata"]["name"]: r for r in recorded(name).of("NodePatch")}
-    assert set(patches) == set(plans)
-    for node, patch in patches.items():
+    assert recorded(name).node_labels() == {node: p.labels for node, p in plans.items()}
+    last = {f"node-{node}" for node in plans} if plan_of(name).labels_last else set()
+    for patch in recorded(name).of("NodePatch"):
+        node = patch.inputs["metadata"]["name"]
         sent = {k: v for k, v in patch.inputs.items() if k not in ("apiVersion", "kind")}
-        assert set(sent) == ({"metadata", "spec"} if plans[node].taints else {"metadata"})
+        with_taints = bool(plans[node].taints) and patch.name not in last
+        assert set(sent) == ({"metadata", "spec"} if with_taints else {"metadata"})
         assert set(sent["metadata"]) == {"name", "labels", "annotations"}
-        assert sent["metadata"]["labels"] == plans[node].labels
         assert sent["metadata"]["annotations"] == {"pulumi.com/patchForce": "true"}
-        if plans[node].taints:
+        if with_taints:
             assert set(sent["spec"]) == {"taints"}
             texts = {
                 f"{t['key']}{'=' + t['value'] if 'value' in t else ''}:{t['effect']}" for t in sent["spec"]["taints"]

@@ -112,7 +112,7 @@ def test_all_in_the_cluster_goes_with_the_cluster(name: str) -> None:
     seen = recorded(name)
     cluster = seen.one("ManagedCluster").urn
     for resource in seen.resources:
-        inside = resource.kubernetes or resource.type.endswith(":AgentPool")
+        inside = resource.kubernetes or resource.type.endswith((":AgentPool", ":MaintenanceConfiguration"))
         assert resource.deleted_with == (cluster if inside else ""), resource.name
 
 
@@ -123,8 +123,9 @@ def test_a_cluster_of_others_takes_nothing_along(name: str) -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_what_is_protected(name: str) -> None:
-    """Clusters, their groups and namespaces, where the stack file says so; nothing else ever."""
-    wanted = {"ManagedCluster", "ResourceGroup", "Namespace"} if "protect: true" in TEXTS[name] else set()
+    """Clusters, their groups and namespaces, where the stack file or its environment says so; nothing else ever."""
+    said = "protect: true" in TEXTS[name] or "environment: production" in TEXTS[name]
+    wanted = {"ManagedCluster", "ResourceGroup", "Namespace"} if said else set()
     for resource in recorded(name).resources:
         assert resource.protect == (resource.type.rpartition(":")[2] in wanted), resource.name
 
@@ -162,7 +163,8 @@ def test_the_provider_is_never_replaced_by_a_new_kubeconfig(name: str) -> None:
     else:
         assert inputs["clusterIdentifier"] == recorded(name).exports["clusterId"]
     assert inputs["enableServerSideApply"] in (True, "true")
-    assert "enableConfigMapMutable" not in inputs
+    # ConfigMaps without `immutable` change in place: only those are without it that keep keys for a while.
+    assert inputs["enableConfigMapMutable"] in (True, "true")
     assert inputs.get("context") == ("ctx" if name == "secret" else None)
 
 

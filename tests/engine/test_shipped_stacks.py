@@ -71,6 +71,15 @@ def test_life_of_a_shipped_stack(twin: Twin, tmp_path: Path, stack: str, nodes: 
     twin.pulumi(project, stack, "up", "--expect-no-changes", **env).require()
     twin.pulumi(project, stack, "refresh", "--expect-no-changes", **env).require()
 
+    if "environment: production" in text:
+        # With its preview, as people run it: without one the engine forgets what would go with the cluster.
+        refused = twin.pulumi(project, stack, "destroy", "--yes", **env)
+        assert refused.rc != 0 and "protect" in refused.stdout + refused.stderr
+        twin.pulumi(project, stack, "up", "--expect-no-changes", **env).require()
+        file = project / "stacks" / f"Pulumi.{stack}.yaml"
+        protected = "environment: production"
+        file.write_text(file.read_text().replace(protected, f"{protected}\n    protect: false"))
+        twin.pulumi(project, stack, "up", **env).require()
     twin.pulumi(project, stack, "destroy", timeout=420, **env).require()
     left = json.loads(twin.pulumi(project, stack, "stack", "export").require().stdout)
     assert left["deployment"].get("resources", []) == []

@@ -16,7 +16,7 @@ from gpufleet.stackfile.kinds import remove_method
 from gpufleet.stackfile.schema import stack_schema
 from gpufleet.stackfile.source import parse
 from gpufleet.status.compare import compare
-from gpufleet.status.observe import Observed, ObservedNode, PluginPod
+from gpufleet.status.observed import Observed, ObservedNode, OperandPod
 
 from tests.component.recording import run
 
@@ -115,7 +115,7 @@ def test_a_method_is_looked_for(halves: None) -> None:
     (pool,) = plan.pools
     node = ObservedNode("n1", True, dict(pool.node.labels), (), {"nvidia.com/gpu.shared": 4})
     config_map = plan.plugin.daemon_sets[0].config_map.name
-    pod = PluginPod("p", plan.plugin.namespace, "n1", True, "half", (config_map,))
+    pod = OperandPod("p", plan.plugin.namespace, "n1", True, config_maps=(config_map,))
     assert compare(plan, Observed({"n1": node}, (pod,))).agrees
     less = ObservedNode("n1", True, dict(pool.node.labels), (), {"nvidia.com/gpu.shared": 2})
     assert not compare(plan, Observed({"n1": less}, (pod,))).agrees
@@ -163,7 +163,7 @@ def test_a_kind_of_cluster_is_looked_for(rack: None) -> None:
     labels, taint = dict(plan.pools[0].node.labels), ("rack.example.com/shelf", "2", "NoSchedule")
     nodes = {n: ObservedNode(n, True, labels, (taint,), {"nvidia.com/gpu": 8}) for n in ("a", "b", "c")}
     config_map = plan.plugin.daemon_sets[0].config_map.name
-    pods = tuple(PluginPod(n, plan.plugin.namespace, n, True, "quarter", (config_map,)) for n in nodes)
+    pods = tuple(OperandPod(n, plan.plugin.namespace, n, True, config_maps=(config_map,)) for n in nodes)
     assert compare(plan, Observed(nodes, pods)).agrees
     nodes.pop("c")
     assert compare(plan, Observed(nodes, pods)).causes == ("pool low: 2 of at least 3 nodes are there",)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gpufleet.catalog import cuda_min_driver, known_bad_drivers
+from gpufleet.catalog import cuda_min_driver, known_bad
 from gpufleet.findings.registry import rules
 
 from tests.unit.config.samples import compile_base, told
@@ -76,7 +76,7 @@ def test_the_team_of_the_cuda_page_works() -> None:
 def test_figures_of_the_pages_are_those_of_the_tables() -> None:
     cuda, mig = text(ROOT / "docs" / "cuda.md"), " ".join(text(ROOT / "docs" / "mig.md").split())
     assert all(driver in cuda for driver in cuda_min_driver().values())
-    for row in known_bad_drivers():
+    for row in known_bad():
         assert "mig" not in row.applies or (row.last is not None and row.last in mig)
 
 

@@ -21,6 +21,7 @@ TWIN_AZURE_CONTROL    JSON file of failures to inject, see `faults.py`
 | schema.py | which properties exist, read from the installed SDK |
 | constraints.py | what the provider itself checks before a call |
 | service.py | what the service does: defaults, refusals, cascades |
+| clusters.py | the rules of clusters, versions and maintenance windows |
 | pools.py | the rules of agent pools |
 | store.py | the state file |
 | faults.py | failures on demand |

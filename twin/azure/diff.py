@@ -17,6 +17,7 @@ REPLACES: dict[str, tuple[str, ...]] = {
     "Subnet": ("resourceGroupName", "virtualNetworkName", "subnetName"),
     "AgentPool": ("resourceGroupName", "resourceName", "agentPoolName", "gpuInstanceProfile", "vmSize",
                   "nodePublicIPTags"),
+    "MaintenanceConfiguration": ("resourceGroupName", "resourceName", "configName"),
     "ManagedCluster": ("resourceGroupName", "resourceName", "location", "diskEncryptionSetID", "dnsPrefix",
                        "fqdnSubdomain", "linuxProfile", "nodeResourceGroup", "windowsProfile",
                        *(f"networkProfile.{key}" for key in (

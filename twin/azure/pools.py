@@ -4,7 +4,7 @@
 | --- | --- |
 | name `^[a-z][a-z0-9]{0,11}$`, Windows 6 characters | REST specification; AKS docs, create-node-pools |
 | count 0..1000 (User), 1..1000 (System) | REST specification, AgentPool.count |
-| autoscale: minCount <= count <= maxCount, 0 for User only | REST specification; AKS docs, cluster-autoscaler |
+| autoscale: minCount <= count <= maxCount, 0 for User only | kubernetes-sigs/cluster-api-provider-azure#5947 |
 | unknown VM size: BadRequest | dotnet/core#8000 (message form) |
 | gpuProfile only on GPU sizes; driver Install when unset | REST specification, GPUProfile |
 | sizes without an AKS driver only with driver None | AKS docs, use-nvidia-gpu |
@@ -13,9 +13,12 @@
 | taint effect one of three | Kubernetes API, Taint.effect |
 | spot: User mode; appends taint, label; refuses a PUT without | AKS docs, spot-node-pool; pulumi-azure-native#959 |
 | spotMaxPrice -1 or above 0 with up to 5 decimals, spot only | AKS docs, spot-node-pool |
+| OS disk Ephemeral where cache or temporary disk has the room, else Managed | AKS docs, concepts-storage |
+| OS disk size: the temporary disk from 128 GiB on; managed disks by vCPUs | AKS docs, concepts-storage |
+| an ephemeral OS disk needs the room | Azure/AKS#2694 |
 | scaleDownMode Deallocate needs a managed OS disk | AKS docs, scale-down-mode |
-| tag SkipGPUDriverInstall refused | Azure/AKS#4925 |
-| maxSurge 0 needs maxUnavailable of 1 or more | REST specification, AgentPoolUpgradeSettings |
+| tags SkipGPUDriverInstall, UseGPUDedicatedVHD refused | Azure/AKS#4925, Azure/AKS#4472 |
+| one of maxSurge and maxUnavailable is above 0, not both | REST specification; Azure/AKS#4277 |
 | IMMUTABLE below: PropertyChangeNotAllowed | AKS docs named in reference section 2.5 of each row |
 
 The spot label: AKS once accepted a PUT that dropped it and then removed it from the nodes (Azure/AKS#3152).
@@ -42,9 +45,13 @@ IMMUTABLE = ("vmSize", "gpuInstanceProfile", "maxPods", "gpuProfile.driver", "sc
              "scaleSetEvictionPolicy", "availabilityZones", "osDiskSizeGB", "osDiskType", "vnetSubnetID", "osType")
 DEFAULTS: dict[str, Any] = {
     "count": 1, "enableAutoScaling": False, "enableFIPS": False, "enableNodePublicIP": False, "kubeletDiskType": "OS",
-    "maxPods": 110, "mode": "User", "osDiskType": "Managed", "osSKU": "Ubuntu", "osType": "Linux",
+    "maxPods": 110, "mode": "User", "osSKU": "Ubuntu", "osType": "Linux",
     "scaleDownMode": "Delete", "vmSize": "Standard_DS2_v2",
 }
+
+DISK_GIB = 128
+MANAGED_DISKS = ((64, 1024), (16, 512), (8, 256), (0, 128))  # from this number of vCPUs on: GiB
+RETIRED_TAGS = {"skipgpudriverinstall": "use gpuProfile.driver None", "usegpudedicatedvhd": "remove it"}
 
 
 @cache
@@ -68,8 +75,8 @@ def effective(name: str, body: dict[str, Any]) -> dict[str, Any]:
     row = size(pool["vmSize"]) or {}
     if row.get("gpus") and not (pool.get("gpuProfile") or {}).get("driver"):
         pool["gpuProfile"] = {**(pool.get("gpuProfile") or {}), "driver": "Install"}
-    if pool.get("osDiskSizeGB") in (None, 0):
-        pool["osDiskSizeGB"] = 128
+    pool.setdefault("osDiskType", "Ephemeral" if (pool.get("osDiskSizeGB") or DISK_GIB) <= room(row) else "Managed")
+    pool["osDiskSizeGB"] = pool.get("osDiskSizeGB") or _default_disk(row, pool["osDiskType"])
     pool.setdefault("type", "VirtualMachineScaleSets")
     pool["upgradeSettings"] = {"drainTimeoutInMinutes": 30, "maxSurge": "10%", "maxUnavailable": "0",
                                "undrainableNodeBehavior": "Schedule", **(pool.get("upgradeSettings") or {})}
@@ -82,6 +89,17 @@ def effective(name: str, body: dict[str, Any]) -> dict[str, Any]:
         pool["count"] = max(pool.get("minCount") or 0, 0)
     pool["name"] = name
     return pool
+
+
+def room(row: dict[str, Any]) -> int:
+    """GiB that an ephemeral OS disk may have on a size: in its cache, or on its temporary disk."""
+    return max(int(row.get("cache_gib", 0)), int(row.get("temp_gib", 0)))
+
+
+def _default_disk(row: dict[str, Any], kind: str) -> int:
+    if kind == "Ephemeral":
+        return min(int(row["temp_gib"]), 2048) if row.get("temp_gib", 0) >= DISK_GIB else DISK_GIB
+    return next(gib for vcpus, gib in MANAGED_DISKS if row.get("vcpu", 1) >= vcpus)
 
 
 def _with(taints: list[str] | None, taint: str) -> list[str]:
@@ -112,13 +130,19 @@ def refuse_bad(name: str, body: dict[str, Any], location: str, before: dict[str,
     if pool["scaleDownMode"] == "Deallocate" and pool["osDiskType"] == "Ephemeral":
         raise ArmError("InvalidParameter", "scaleDownMode Deallocate needs managed OS disks.",
                        "properties.scaleDownMode")
+    if pool["osDiskType"] == "Ephemeral" and pool["osDiskSizeGB"] > room(size(pool["vmSize"]) or {}):
+        raise ArmError("BadRequest", f"The VM size {pool['vmSize']} has no room for an ephemeral OS disk of "
+                                     f"{pool['osDiskSizeGB']} GB.", "properties.osDiskType")
     for tag in pool.get("tags") or {}:
-        if tag.lower() == "skipgpudriverinstall":
-            raise ArmError("BadRequest", f"The tag '{tag}' is no longer supported, use gpuProfile.driver None.",
-                           "properties.tags")
+        if (instead := RETIRED_TAGS.get(tag.lower())) is not None:
+            raise ArmError("BadRequest", f"The tag '{tag}' is no longer supported, {instead}.", "properties.tags")
     upgrade = pool["upgradeSettings"]
-    if str(upgrade["maxSurge"]) in ("0", "0%") and str(upgrade["maxUnavailable"]) in ("0", "0%"):
+    zero = [str(upgrade[key]) in ("0", "0%") for key in ("maxSurge", "maxUnavailable")]
+    if all(zero):
         raise ArmError("InvalidParameter", "maxSurge and maxUnavailable cannot both be 0.",
+                       "properties.upgradeSettings")
+    if not any(zero):
+        raise ArmError("InvalidParameter", "maxSurge must be 0 when maxUnavailable is set.",
                        "properties.upgradeSettings")
 
 

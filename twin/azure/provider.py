@@ -100,7 +100,7 @@ class Provider(rpc.ResourceProviderServicer):
         if own not in news:
             suffix = request.randomSeed[:4].hex() if kind in RANDOM_NAMES else ""
             news[own] = olds.get(own) or name + suffix
-        if "location" not in news and self.location and kind not in ("AgentPool", "Subnet"):
+        if "location" not in news and self.location and kind not in service.CHILDREN:
             news["location"] = self.location
         failures = [proto.CheckFailure(property=path, reason=reason) for path, reason in constraints.check(kind, news)]
         if failures:

@@ -42,6 +42,7 @@ def resource_fields(kind: str) -> Fields:
         "Subnet": ("network", "SubnetInitArgs"),
         "ManagedCluster": ("containerservice", "ManagedClusterArgs"),
         "AgentPool": ("containerservice", "AgentPoolArgs"),
+        "MaintenanceConfiguration": ("containerservice", "MaintenanceConfigurationArgs"),
     }
     # The whole package, as programs import it: a submodule first would leave the SDK's lazy package half loaded.
     module, name = where[kind]

@@ -1,20 +1,19 @@
 """What the service does with a body: checks, defaults, cascades, state, nodes.
 
-Error codes and messages follow what users report of the real one; each check names its source in `pools.py`
-or beside the rule here.
+Error codes and messages follow what users report of the real one; each check names its source in `pools.py`,
+in `clusters.py`, or beside the rule here.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
 from twin.advertiser.kube import Kube, KubeError
 
-from . import constraints, nodes, pools
-from .errors import ArmError, FailedStateError, not_allowed
+from . import clusters, constraints, nodes, pools
+from .errors import ArmError, FailedStateError
 from .faults import raise_planned
 from .store import State, Store
 from .wipe import wipe
@@ -22,18 +21,20 @@ from .wipe import wipe
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 TENANT = "11111111-1111-1111-1111-111111111111"
 API_VERSIONS = {"ResourceGroup": "2025-04-01", "VirtualNetwork": "2024-05-01", "Subnet": "2024-05-01",
-                "ManagedCluster": "2025-09-01", "AgentPool": "2025-09-01"}
+                "ManagedCluster": "2025-09-01", "AgentPool": "2025-09-01", "MaintenanceConfiguration": "2025-09-01"}
 TYPES = {"ResourceGroup": "Microsoft.Resources/resourceGroups", "VirtualNetwork": "Microsoft.Network/virtualNetworks",
          "Subnet": "Microsoft.Network/virtualNetworks/subnets",
          "ManagedCluster": "Microsoft.ContainerService/managedClusters",
-         "AgentPool": "Microsoft.ContainerService/managedClusters/agentPools"}
+         "AgentPool": "Microsoft.ContainerService/managedClusters/agentPools",
+         "MaintenanceConfiguration": "Microsoft.ContainerService/managedClusters/maintenanceConfigurations"}
+CHILDREN = ("Subnet", "AgentPool", "MaintenanceConfiguration")  # resources below another one
 # properties which address a resource; they are no part of its body
 PATH_PARAMETERS = {"ResourceGroup": ["resourceGroupName"],
                    "VirtualNetwork": ["resourceGroupName", "virtualNetworkName"],
                    "Subnet": ["resourceGroupName", "virtualNetworkName", "subnetName"],
                    "ManagedCluster": ["resourceGroupName", "resourceName"],
-                   "AgentPool": ["resourceGroupName", "resourceName", "agentPoolName"]}
-MINORS = ("1.34", "1.35", "1.36", "1.37")  # AKS docs, supported-kubernetes-versions, 2026-11
+                   "AgentPool": ["resourceGroupName", "resourceName", "agentPoolName"],
+                   "MaintenanceConfiguration": ["resourceGroupName", "resourceName", "configName"]}
 NEW_POOL = ("A new agent pool was introduced. Adding agent pools to an existing cluster is not allowed through managed "
             "cluster operations.")  # message form: pulumi/pulumi-azure-native#579
 
@@ -52,7 +53,7 @@ def parent_id(kind: str, ident: str) -> str | None:
     """The resource that has to exist before this one."""
     if kind == "ResourceGroup":
         return None
-    return ident.rsplit("/", 2)[0] if kind in ("Subnet", "AgentPool") else ident.split("/providers/", maxsplit=1)[0]
+    return ident.rsplit("/", 2)[0] if kind in CHILDREN else ident.split("/providers/", maxsplit=1)[0]
 
 
 class Service:
@@ -117,8 +118,11 @@ class Service:
         old = before["props"] if before else None
         if kind == "AgentPool":
             cluster_id = ident.rsplit("/", 2)[0]
-            location = _find(state, cluster_id)["props"]["location"]  # type: ignore[index]
-            pools.refuse_bad(name, body, location, old)
+            cluster = _find(state, cluster_id)["props"]  # type: ignore[index]
+            pools.refuse_bad(name, body, cluster["location"], old)
+            asked = body.get("orchestratorVersion")
+            version = clusters.pool_version(name, asked, cluster["kubernetesVersion"], old)
+            body = {**body, "orchestratorVersion": version}
             if old and body.get("enableAutoScaling") and "count" not in body:
                 body = {**body, "count": min(max(old["count"], body["minCount"]), body["maxCount"])}
             new = pools.effective(name, body)
@@ -127,7 +131,8 @@ class Service:
             return cluster_id, [(old, new)]
         if kind == "ManagedCluster":
             inline = {pool["name"]: pool for pool in body.pop("agentPoolProfiles", None) or []}
-            refuse_bad_cluster(name, body, inline, old)
+            clusters.refuse_bad(name, body, inline, old)
+            version = body.get("kubernetesVersion") or (old or {}).get("kubernetesVersion") or clusters.MINORS[-2]
             plan = []
             for pool_name, profile in inline.items():
                 pool_id = f"{ident}/agentPools/{pool_name}"
@@ -136,17 +141,22 @@ class Service:
                     raise ArmError("BadRequest", NEW_POOL, "agentPoolProfiles")
                 pool_body = {key: value for key, value in profile.items() if key != "name" and value is not None}
                 pools.refuse_bad(pool_name, pool_body, body["location"], pool_before)
+                asked = pool_body.get("orchestratorVersion")
+                pool_body["orchestratorVersion"] = clusters.pool_version(pool_name, asked, version, pool_before)
                 new_pool = pools.effective(pool_name, pool_body)
                 _write(state, pool_id, "AgentPool", pool_name, {**new_pool, "provisioningState": "Succeeded"})
                 plan.append((pool_before, new_pool))
             group = ident.split("/")[4]
             extra = {"nodeResourceGroup": f"MC_{group}_{name}_{body['location']}", "dnsPrefix": name,
                      "fqdn": f"{body.get('dnsPrefix', name)}-12345678.hcp.{body['location']}.azmk8s.io",
-                     "kubernetesVersion": MINORS[-2], "enableRBAC": True}
-            new = {**extra, **body, "powerState": {"code": "Running"}}
-            new["currentKubernetesVersion"] = _patch_version(new["kubernetesVersion"])
+                     "kubernetesVersion": version, "enableRBAC": True}
+            new = {**extra, **body, "powerState": {"code": "Running"},
+                   "autoUpgradeProfile": clusters.upgrade_profile(body)}
+            new["currentKubernetesVersion"] = clusters.patch_version(new["kubernetesVersion"])
             _write(state, ident, kind, name, new)
             return ident, plan
+        if kind == "MaintenanceConfiguration":
+            clusters.refuse_bad_window(name, body)
         if kind in ("ResourceGroup", "VirtualNetwork") and not body.get("location"):
             raise ArmError("LocationRequired", f"The location property is required for {TYPES[kind]}.")
         _write(state, ident, kind, name, body)
@@ -198,32 +208,6 @@ class Service:
                 raise ArmError("InternalOperationError", message, status=500) from error
 
 
-def refuse_bad_cluster(name: str, body: dict[str, Any], inline: dict[str, Any], before: dict[str, Any] | None) -> None:
-    """Rules of the cluster itself (REST specification of managedClusters; AKS docs, use-system-pools)."""
-    if not body.get("location"):
-        raise ArmError("LocationRequired", "The location property is required for this resource.")
-    if not body.get("identity") and not body.get("servicePrincipalProfile"):
-        raise ArmError("InvalidParameter", "Either identity or servicePrincipalProfile is required.", "identity")
-    if not body.get("dnsPrefix") and not body.get("fqdnSubdomain"):
-        raise ArmError("InvalidParameter", "Required parameter dnsPrefix is missing (null).", "dnsPrefix")
-    if not inline:
-        raise ArmError("InvalidParameter", "Required parameter agentPoolProfiles is missing (null).",
-                       "agentPoolProfiles")
-    if before is None and not any(pool.get("mode") == "System" for pool in inline.values()):
-        raise ArmError("InvalidParameter", "Must define at least one system pool.", "agentPoolProfiles")
-    version = body.get("kubernetesVersion")
-    if version and not re.fullmatch(r"\d+\.\d+(\.\d+)?", version):
-        raise ArmError("InvalidParameter", f"Kubernetes version '{version}' is malformed.", "kubernetesVersion")
-    if version and ".".join(version.split(".")[:2]) not in MINORS:
-        raise ArmError("K8sVersionNotSupported", f"Managed cluster {name} is on version {version}, which is not "
-                                                 f"supported in this region; supported: {', '.join(MINORS)}.")
-    if before and version and _number(version) < _number(".".join(before["kubernetesVersion"].split(".")[:2])):
-        raise ArmError("OperationNotAllowed", f"Downgrading the cluster from version {before['kubernetesVersion']} to "
-                                              f"{version} is not allowed.", status=409)
-    if before and before.get("dnsPrefix") != body.get("dnsPrefix", before.get("dnsPrefix")):
-        raise not_allowed("dnsPrefix")
-
-
 def view(state: State, ident: str) -> dict[str, Any] | None:
     """What a GET answers: properties, name, type, id-like computed values.
 
@@ -241,8 +225,7 @@ def view(state: State, ident: str) -> dict[str, Any] | None:
         out["maxAgentPools"] = 100
     if kind == "AgentPool":
         out["typePropertiesType"] = out.pop("type", None)
-        version = _find(state, ident.rsplit("/", 2)[0])["props"]["kubernetesVersion"]  # type: ignore[index]
-        out["currentOrchestratorVersion"] = _patch_version(out.get("orchestratorVersion") or version)
+        out["currentOrchestratorVersion"] = clusters.patch_version(out["orchestratorVersion"])
         out["nodeImageVersion"] = "AKSUbuntu-2404gen2containerd-202611.15.0"
         out["powerState"] = {"code": "Running"}
     out |= {"name": found["name"], "type": TYPES[kind], "azureApiVersion": API_VERSIONS[kind]}
@@ -255,14 +238,6 @@ def _keep_one_system_pool(state: State, cluster_id: str, name: str, new: dict[st
     if not others and not (new and new["mode"] == "System"):
         raise ArmError("OperationNotAllowed", "There has to be at least one system node pool in the cluster.",
                        status=409)
-
-
-def _patch_version(version: str) -> str:
-    return version if version.count(".") == 2 else f"{version}.3"
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
 
 
 def _find(state: State, ident: str) -> dict[str, Any] | None:
@@ -289,7 +264,7 @@ def _not_found(ident: str) -> ArmError:
 
 
 def _no_parent(kind: str, parent: str) -> ArmError:
-    if kind in ("Subnet", "AgentPool"):
+    if kind in CHILDREN:
         message = (f"Failed to perform 'write' on resource(s) of type '{TYPES[kind]}', because the parent resource "
                    f"'{parent.partition('/providers/')[2]}' could not be found.")
         return ArmError("ParentResourceNotFound", message, status=404)

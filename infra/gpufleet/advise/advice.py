@@ -8,14 +8,22 @@ from dataclasses import dataclass, field
 
 from gpufleet.advise.fragment import fragment
 from gpufleet.advise.neighbours import Neighbour, neighbours
-from gpufleet.advise.request import MigFit, Option, Request, facts
+from gpufleet.advise.request import Facts, MigFit, Option, Request, facts, usable_gib
 from gpufleet.advise.tree import Leaf, Step, decide
+from gpufleet.measure.conditions import own_memory
 from gpufleet.measure.interpolate import Expected
 from gpufleet.measure.isolation import Company
 from gpufleet.measure.measurements import Measurement
 from gpufleet.measure.objections import MOST_TRAINING_PODS
+from gpufleet.measure.predict import laws
 from gpufleet.measure.workloads import TRAINING
 
+#: Said of methods that share where nothing that was measured fits.
+UNKNOWN = "what each gets was not measured"
+CLASS = (
+    "these are the figures of one program of its class, yours may gain more or less: measure it alone for a minute "
+    "('gpufleet bench --processes 1 --window 15 --repetitions 4') and ask with --profile"
+)
 METHODS = ("timeSlicing", "mps", "mig", "hami", "none")
 
 
@@ -39,6 +47,8 @@ class Advice:
     fragment: str
     cost_per_pod: float | None = None
     neighbours: list[Neighbour] = field(default_factory=list)
+    unmeasured: str | None = None  # why nothing that was measured fits the request
+    measure: list[str] = field(default_factory=list)  # the commands that would measure it
 
 
 def advise(request: Request, found: Sequence[Measurement], companies: Sequence[Company] = ()) -> Advice:
@@ -57,49 +67,99 @@ def advise(request: Request, found: Sequence[Measurement], companies: Sequence[C
         from gpufleet.methods.hami import MOST_SPLITS  # a stack file's bound; its reader is loaded for nothing else
 
         pods = min(pods, MOST_SPLITS)
-    expected, basis = _basis(request, leaf, chosen, known.time_slicing)
+    expected, basis = _basis(request, known, leaf, chosen, known.time_slicing)
     shared = request.bound is not None and leaf.method in ("timeSlicing", "mps")
     beside, measured = neighbours(request, companies, leaf.method) if shared else ([], "")
+    unknown = _unmeasured(request, known, leaf)
+    open_question = leaf.method in ("timeSlicing", "mps") and expected is None
     return Advice(
         method=leaf.method,
-        because=leaf.because,
+        because=f"the fewest pods that share; {UNKNOWN}" if open_question else leaf.because,
         replicas=pods if leaf.method in ("timeSlicing", "mps") else None,
         pods_per_gpu=pods,
         gpus=math.ceil(request.users / pods),
         expected=expected,
         basis=basis,
         steps=steps,
-        not_others={m: _why_not(request, m, leaf, by_method.get(m), known.mig) for m in METHODS if m != leaf.method},
+        not_others={m: _why_not(request, known, m, leaf, by_method.get(m)) for m in METHODS if m != leaf.method},
         notes=[
             *_notes(request, leaf, pods, expected, known.mig),
+            *([CLASS] if expected and chosen and chosen.measurement and not chosen.measurement.own else []),
             *([_beside_note(request, leaf, beside, measured)] if shared else []),
         ],
         fragment=fragment(known, leaf.method, pods, apart=bool(beside)),
         neighbours=beside,
+        unmeasured=unknown,
+        measure=commands(request, known) if unknown else [],
         cost_per_pod=None if request.price is None else request.price / pods,
     )
 
 
-def _basis(request: Request, leaf: Leaf, chosen: Option | None, other: Option) -> tuple[Expected | None, str]:
+def _unmeasured(request: Request, known: Facts, leaf: Leaf) -> str | None:
+    """What is not known, where the answer would need it."""
+    if request.users == 1 or known.by_memory < 2 or leaf.method in ("mig", "hami"):
+        return None
+    return None if known.time_slicing.expected or known.mps.expected else known.time_slicing.why
+
+
+def commands(request: Request, known: Facts) -> list[str]:
+    """A bench of the user's own program, and the question with its result."""
+    alone = "--processes 1 --window 15 --repetitions 4"
+    several = f"--method timeSlicing,mps --processes {','.join(str(n) for n in (1, 2, 4, 8) if n <= known.by_memory)}"
+    what = alone if request.gpu.id in laws() and request.latency_ms is None else several
+    return [
+        f"gpufleet bench {what} --output mine.jsonl -- YOUR COMMAND",
+        f"gpufleet advise --profile mine.jsonl --gpu {request.gpu.id} --memory {request.memory_gib:g} "
+        f"--users {request.users}",
+    ]
+
+
+def _too_large(request: Request) -> str:
+    return f"two pods of {request.memory_gib:g} GiB do not fit into the {usable_gib(request.gpu):.1f} GiB of one GPU"
+
+
+def _basis(
+    request: Request, known: Facts, leaf: Leaf, chosen: Option | None, other: Option
+) -> tuple[Expected | None, str]:
+    if request.users == 1:
+        return None, "there is one pod"
+    if leaf.method == "none" and known.by_memory < 2:
+        return None, _too_large(request)
     if leaf.method == "none":
         # One pod has what one process had alone; the measurement of either method shows why not more.
         alone = other.measurement
         return None, f"{other.why}" + (f" ({alone.conditions})" if alone else "")
     if chosen is None:
         return None, f"no measurement of {request.workload} under {leaf.method}; run 'gpufleet bench' to have one"
-    if chosen.expected is None or chosen.measurement is None:
+    if chosen.expected is None:
         return None, f"{chosen.why}; run 'gpufleet bench' on {request.gpu.id}"
     e = chosen.expected
+    if chosen.measurement is None:
+        return e, f"{predicted_from(request)} ({chosen.why})"
     how = "measured" if e.between is None else f"interpolated between {e.between[0]} and {e.between[1]} processes"
     return e, f"{how}: {chosen.measurement.conditions} ({chosen.why})"
 
 
-def _why_not(request: Request, method: str, leaf: Leaf, offered: Option | None, mig: MigFit | None) -> str:
+def predicted_from(request: Request) -> str:
+    """What a prediction rests on."""
+    alone, law = request.alone, laws()[request.gpu.id]
+    assert alone is not None
+    fills = "not known which part of the GPU it fills" if alone.fills is None else f"fills {alone.fills:.0%} of the GPU"
+    return (
+        f"predicted from what one process does alone: a step of {alone.step_ms:.3g} ms, {alone.gpu_ms:.3g} ms of it on "
+        f"the GPU ({fills}) and {alone.host_ms:.3g} ms of the host alone; costs of sharing as measured on {law.checked}"
+    )
+
+
+def _why_not(request: Request, known: Facts, method: str, leaf: Leaf, offered: Option | None) -> str:
+    mig = known.mig
     limited = request.isolation == "memory" or request.environment == "production"
     if request.users == 1:
         return "there is one pod"
     if method == "none":
         return "a GPU would serve one pod only"
+    if known.by_memory < 2 and method != "mig":
+        return _too_large(request)
     if request.isolation == "fault" and method in ("timeSlicing", "mps", "hami"):
         return "a fault in one pod can end the others"
     if method == "timeSlicing" and limited:
@@ -116,7 +176,8 @@ def _why_not(request: Request, method: str, leaf: Leaf, offered: Option | None, 
     if offered.expected is None:
         return offered.why
     e = offered.expected
-    gets = f"{e.total:.4g} steps/s in total, slowest pod {e.least:.0%} of alone"
+    within = "" if e.low is None or e.high is None else f" ({e.low:.4g} to {e.high:.4g})"
+    gets = f"{e.total:.4g} steps/s in total{within}, slowest pod {e.least:.0%} of alone"
     return f"{e.n} pods per GPU, {gets}: {leaf.method} is preferred"
 
 
@@ -133,6 +194,10 @@ def _notes(request: Request, leaf: Leaf, pods: int, e: Expected | None, mig: Mig
     notes = []
     if e and e.gain > 1.02 * e.n:
         notes.append(f"{e.n} processes did more than {e.n} times one alone, which ran slower than usual: take 100 %")
+    if request.profile and (note := own_memory(request.profile, request.memory_gib)):
+        notes.append(note)
+    if e and e.low is not None and e.high is not None and e.high > 1.2 * e.low:
+        notes.append("the host's share makes the total unsteady: measure with several processes for a closer answer")
     if e and e.spread > 0.1:
         notes.append(f"the repetitions of this measurement differ by {e.spread:.0%}: leave that much room")
     if request.bound and e is None and leaf.method in ("mig", "hami"):

@@ -14,7 +14,18 @@ from gpufleet.advise.tree import drawing
 from gpufleet.measure.interpolate import leave_one_out
 from gpufleet.measure.isolation import companies, memory_rows
 from gpufleet.measure.measurements import Measurement, best, measurements
-from gpufleet.measure.workloads import COPY, INFERENCE, MPS, MPS_UNLIMITED, NOTEBOOK, TIME_SLICING, TRAINING
+from gpufleet.measure.predict import laws, predict, profiled
+from gpufleet.measure.workloads import (
+    COPY,
+    DECODER,
+    GRAPH,
+    INFERENCE,
+    MPS,
+    MPS_UNLIMITED,
+    NOTEBOOK,
+    TIME_SLICING,
+    TRAINING,
+)
 
 _METHODS = {TIME_SLICING: "time-slicing", MPS: "MPS, limits 1/n", MPS_UNLIMITED: "MPS without limits"}
 _SATURATING = (TRAINING, COPY)
@@ -68,12 +79,12 @@ def saturating() -> str:
 
 
 def small_inference() -> str:
-    """Gain of the inference series at each measured number of processes."""
+    """Gain of the series that leave the GPU idle for a part of the time, at each measured number of processes."""
     counts = (1, 2, 3, 4, 5, 6, 7, 8)
     lines = [f"| series | method | {' | '.join(map(str, counts))} |", "| --- | --- |" + " --- |" * len(counts)]
     for one in _chosen():
         series = one.series
-        if series.workload == INFERENCE and series.alone:
+        if series.workload in (INFERENCE, GRAPH, DECODER) and series.alone:
             gains = {p.n: f"{p.total / series.alone:.2f}" for p in series.points}
             cells = " | ".join(gains.get(n, "") for n in counts)
             lines.append(f"| {series.workload}, {series.backend} | {series.method} | {cells} |")
@@ -85,13 +96,33 @@ def common_rule() -> str:
     counts = (2, 4, 6, 8)
     lines = ["| class | method | 2 | 4 | 6 | 8 |", "| --- | --- | --- | --- | --- | --- |"]
     lines.append("| the common rule | any | -10 % | -25 % | -40 % | -60 % |")
-    for workload in (TRAINING, INFERENCE, NOTEBOOK, COPY):
+    for workload in (TRAINING, INFERENCE, GRAPH, DECODER, NOTEBOOK, COPY):
         for one in _chosen("torch"):
             series = one.series
             if series.workload == workload and series.alone and len(series.points) > 2:
                 totals = {p.n: f"{p.total / series.alone - 1:+.0%}".replace("%", " %") for p in series.points}
                 cells = " | ".join(totals.get(n, "") for n in counts)
                 lines.append(f"| {workload} | {_METHODS[series.method]} | {cells} |")
+    return "\n".join(lines)
+
+
+def predicted_table() -> str:
+    """What one process alone says of several, beside what several did."""
+    counts = (2, 4, 8)
+    head = f"| series | GPU works | fills | {' | '.join(f'{n}: measured | predicted' for n in counts)} |"
+    lines = [head, "| --- | --- | --- |" + " --- | --- |" * len(counts)]
+    for one, profile in profiled():
+        law = laws().get(one.gpu)
+        if not law or one.series.method not in (TIME_SLICING, MPS):
+            continue
+        cells = []
+        for n in counts:
+            total = next((p.total for p in one.series.points if p.n == n), None)
+            p = predict(profile, law, one.series.method, n)
+            said = f"{p.total:.4g} ({p.low:.4g} to {p.high:.4g})"
+            cells.append(f"{'-' if total is None else format(total, '.4g')} | {said}")
+        part = "-" if profile.fills is None else f"{profile.fills:.0%}"
+        lines.append(f"| {one.id} | {profile.gpu:.0%} | {part} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -151,10 +182,13 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
         "gains": small_inference,
         TRAINING: partial(workload_tables, TRAINING),
         INFERENCE: partial(workload_tables, INFERENCE),
+        GRAPH: partial(workload_tables, GRAPH),
+        DECODER: partial(workload_tables, DECODER),
         NOTEBOOK: partial(workload_tables, NOTEBOOK),
         COPY: partial(workload_tables, COPY),
         "neighbours": beside_table,
         "leave-one-out": leave_one_out_table,
+        "predicted": predicted_table,
     },
 }
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from gpufleet.advise.request import Facts
-from gpufleet.measure.workloads import INFERENCE, NOTEBOOK, TRAINING
+from gpufleet.measure.workloads import DECODER, GRAPH, INFERENCE, NOTEBOOK, TRAINING
 
 #: Class of measurement -> `workload` of a sharing profile; other classes have no word there.
-WORKLOADS = {TRAINING: "training", INFERENCE: "inference", NOTEBOOK: "notebooks"}
+WORKLOADS = {
+    TRAINING: "training", INFERENCE: "inference", GRAPH: "inference", DECODER: "inference", NOTEBOOK: "notebooks",
+}  # fmt: skip
 
 
 def profile_name(workload: str, environment: str) -> str:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpufleet.catalog import GpuModel
+from gpufleet.measure.conditions import fitting, misfit
 from gpufleet.measure.interpolate import Expected, expected
 from gpufleet.measure.measurements import METHODS, Measurement, select
+from gpufleet.measure.predict import Alone, Law, laws, predict
 from gpufleet.measure.workloads import COMMAND, WORKLOADS
 
 Isolation = Literal["none", "memory", "fault"]
@@ -43,6 +45,7 @@ class Request:
     alike: bool = True  # every pod needs about the same memory
     price: float | None = None
     profile: Sequence[Measurement] | None = None  # the user's own measurement replaces the catalogue's
+    alone: Alone | None = None  # what one process does alone: where it was not measured with several
 
     @property
     def bound(self) -> str | None:
@@ -80,9 +83,14 @@ def problems(request: Request) -> list[str]:
         request.gpu.memory_mib is not None
         and float("inf") > request.memory_gib * 1024 > request.gpu.memory_mib * VISIBLE
     ):
-        usable = request.gpu.memory_mib * VISIBLE / 1024
+        usable = usable_gib(request.gpu)
         found.append(f"one pod wants {request.memory_gib:g} GiB, {request.gpu.id} has {usable:.1f} GiB to give")
     return found
+
+
+def usable_gib(gpu: GpuModel) -> float:
+    """What processes can have of a GPU's memory."""
+    return (gpu.memory_mib or 0) * VISIBLE / 1024
 
 
 def pods_by_memory(request: Request) -> int:
@@ -137,8 +145,13 @@ class Option:
 def option(request: Request, found: Sequence[Measurement], method: str) -> Option:
     """Size one method from the measurements of the request's class on its GPU."""
     most = min(pods_by_memory(request), max(request.users, 1))
-    measurement = select(found, request.gpu.id, request.workload, method)
-    if measurement is None:
+    measurement = select(fitting(found, request.memory_gib), request.gpu.id, request.workload, method)
+    several = measurement is not None and len(measurement.series.points) > 1
+    law = laws().get(request.gpu.id)
+    # A class is one program of many: what the user's own does alone says more of it.
+    if request.alone and law and not (several and measurement and measurement.own):
+        return _predicted(request, request.alone, law, method)
+    if measurement is None or not several:
         return _unmeasured(request, found, method, most)
     points = [e for n in range(1, most + 1) if (e := expected(measurement.series, n))]
     if points[-1].n < most:  # fewer pods than were measured on one GPU get no less
@@ -174,10 +187,47 @@ def _keeps(request: Request, e: Expected) -> bool:
     return not slow and not late
 
 
+def _predicted(request: Request, alone: Alone, law: Law, method: str) -> Option:
+    """Size one method from what one process does alone."""
+    if request.latency_ms is not None:
+        why = "a p99 is not predicted from one process alone: measure several for it"
+        return Option(method, 1, request.users, why)
+    points = [_point(alone, law, method, n) for n in range(1, min(pods_by_memory(request), law.processes) + 1)]
+    if request.bound:
+        chosen = max((e for e in points if _keeps(request, e)), key=lambda e: e.n, default=points[0])
+        why = f"largest predicted number of pods that keeps a {request.bound} at the lower end of the range"
+        if chosen.n == 1:
+            why = f"no number of pods above one is sure to keep a {request.bound}"
+    else:
+        best = max(e.total for e in points)
+        chosen = next(e for e in points if e.total >= NEAR_BEST * best)
+        why = f"fewest pods that reach {NEAR_BEST:.0%} of the best predicted total"
+        if chosen.n == 1:
+            why = f"two or more pods together do no more than one alone (at most {best / points[0].total:.2f} times)"
+    gpus = math.ceil(request.users / chosen.n)
+    chosen = points[math.ceil(request.users / gpus) - 1]  # spread evenly: as many GPUs, and every pod gets more
+    return Option(method, chosen.n, gpus, why, chosen)
+
+
+def _point(alone: Alone, law: Law, method: str, n: int) -> Expected:
+    single, p = 1e3 / alone.step_ms, predict(alone, law, method, n)
+    return Expected(
+        n, p.total, p.total / n / single, p.low / n / single, p.total / single, None, None, 0.0, low=p.low, high=p.high
+    )
+
+
 def _unmeasured(request: Request, found: Sequence[Measurement], method: str, most: int) -> Option:
     nothing = f"nothing was measured for {request.workload} under {method} on {request.gpu.id}"
+    other = select(found, request.gpu.id, request.workload, method)
+    if other:
+        few = "one process alone was measured, without how busy it keeps the GPU"
+        nothing = misfit(request.workload, found, request.gpu.id, request.memory_gib) or few
     if request.bound:
         return Option(method, 1, request.users, f"{nothing}, so a {request.bound} cannot be promised")
+    if other:
+        return Option(
+            method, min(most, UNMEASURED_PODS), math.ceil(request.users / min(most, UNMEASURED_PODS)), nothing
+        )
     lead = select(found, None, request.workload, method)
     if lead is None:
         return Option(method, 1, request.users, nothing)

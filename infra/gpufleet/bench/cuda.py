@@ -128,6 +128,10 @@ class Cuda:
     ) -> Launch:
         return Launch(self, function, grid, block, arguments)
 
+    def graph(self, launches: Sequence[Launch]) -> GraphLaunch:
+        """The launches, one after the other, as one CUDA graph."""
+        return GraphLaunch(self, launches)
+
     def event(self) -> ctypes.c_void_p:
         event = ctypes.c_void_p()
         self._call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(2))  # 2: no timing
@@ -141,6 +145,18 @@ class Cuda:
 
     def synchronize(self) -> None:
         self._call("cuCtxSynchronize")
+
+
+class _KernelNode(ctypes.Structure):
+    """CUDA_KERNEL_NODE_PARAMS_v1."""
+
+    _fields_ = (
+        ("function", ctypes.c_void_p),
+        *((f"{what}_{axis}", ctypes.c_uint) for what in ("grid", "block") for axis in "xyz"),
+        ("shared", ctypes.c_uint),
+        ("arguments", ctypes.c_void_p),
+        ("extra", ctypes.c_void_p),
+    )
 
 
 class Launch:
@@ -157,9 +173,29 @@ class Launch:
         self._cuda = cuda
         self._keep = list(arguments)
         pointers = (ctypes.c_void_p * len(self._keep))(*(ctypes.addressof(a) for a in self._keep))
+        self.node = _KernelNode(function, grid, 1, 1, block, 1, 1, 0, ctypes.cast(pointers, ctypes.c_void_p), None)
         one, zero = ctypes.c_uint(1), ctypes.c_uint(0)
         shape = (ctypes.c_uint(grid), one, one, ctypes.c_uint(block), one, one)
         self._arguments = (function, *shape, zero, None, pointers, None)
 
     def __call__(self) -> None:
         self._cuda._call("cuLaunchKernel", *self._arguments)
+
+
+class GraphLaunch:
+    """A chain of kernels that is queued with one call."""
+
+    def __init__(self, cuda: Cuda, launches: Sequence[Launch]) -> None:
+        self._cuda = cuda
+        self._keep = list(launches)
+        graph, self._exec, before = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        cuda._call("cuGraphCreate", ctypes.byref(graph), ctypes.c_uint(0))
+        for number, launch in enumerate(launches):
+            node, waits = ctypes.c_void_p(), ctypes.c_size_t(1 if number else 0)
+            parameters = ctypes.byref(launch.node)
+            cuda._call("cuGraphAddKernelNode", ctypes.byref(node), graph, ctypes.byref(before), waits, parameters)
+            before = node
+        cuda._call("cuGraphInstantiateWithFlags", ctypes.byref(self._exec), graph, ctypes.c_ulonglong(0))
+
+    def __call__(self) -> None:
+        self._cuda._call("cuGraphLaunch", self._exec, None)

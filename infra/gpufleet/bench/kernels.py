@@ -93,4 +93,45 @@ COPY_DONE:
 }
 """
 
-MODULE = ".version 6.0\n.target sm_60\n.address_size 64\n" + FMA_LOOP + COPY_LOOP
+#: ``read_loop(u32 *sum, const void *from, u64 vectors)``: reads 16-byte vectors and adds their words to ``sum``.
+READ_LOOP = """
+.visible .entry read_loop(.param .u64 sum, .param .u64 from, .param .u64 vectors)
+{
+  .reg .pred %p0;
+  .reg .u32 %r<8>;
+  .reg .u64 %d<8>;
+  ld.param.u64 %d0, [sum];
+  ld.param.u64 %d1, [from];
+  ld.param.u64 %d2, [vectors];
+  cvta.to.global.u64 %d0, %d0;
+  cvta.to.global.u64 %d1, %d1;
+  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r1, %ntid.x;
+  mov.u32 %r2, %tid.x;
+  mov.u32 %r3, %nctaid.x;
+  mad.lo.u32 %r4, %r0, %r1, %r2;
+  mul.lo.u32 %r5, %r3, %r1;
+  cvt.u64.u32 %d3, %r4;
+  cvt.u64.u32 %d4, %r5;
+  shl.b64 %d5, %d3, 4;
+  add.u64 %d1, %d1, %d5;
+  shl.b64 %d6, %d4, 4;
+  mov.u32 %r6, 0;
+READ_NEXT:
+  setp.ge.u64 %p0, %d3, %d2;
+  @%p0 bra READ_DONE;
+  ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%d1];
+  add.u32 %r6, %r6, %r0;
+  add.u32 %r6, %r6, %r1;
+  add.u32 %r6, %r6, %r2;
+  add.u32 %r6, %r6, %r3;
+  add.u64 %d1, %d1, %d6;
+  add.u64 %d3, %d3, %d4;
+  bra READ_NEXT;
+READ_DONE:
+  red.global.add.u32 [%d0], %r6;
+  ret;
+}
+"""
+
+MODULE = ".version 6.0\n.target sm_60\n.address_size 64\n" + FMA_LOOP + COPY_LOOP + READ_LOOP

@@ -41,6 +41,8 @@ def _is_point(row: Mapping[str, Any]) -> bool:
         and isinstance(row.get("unit"), str)
         and all(name in row and (row[name] is None or _is_number(row[name])) for name in ("p50_ms", "p99_ms"))
         and isinstance(row.get("samples"), int)
+        and isinstance(row.get("activity", {}), dict)
+        and all(_is_number(value) and value <= 1 for value in row.get("activity", {}).values())
     )
 
 

@@ -6,18 +6,19 @@ import ctypes
 import math
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from gpufleet.bench.cuda import Cuda, CudaError, Launch
 from gpufleet.bench.kernels import MODULE
-from gpufleet.measure.workloads import COPY, INFERENCE, NOTEBOOK, TRAINING, Sizes
+from gpufleet.measure.workloads import COPY, DECODER, GRAPH, INFERENCE, NOTEBOOK, TRAINING, Sizes
 
 _BLOCK = 256
 _BLOCKS_PER_MULTIPROCESSOR = 8  # 8 x 256 threads fill every multiprocessor since sm_60
 _CHAIN_BLOCKS = 16  # a small kernel: most of the GPU stays idle
 _CHECK_ROUNDS = 100_000
 _THINK_QUANTILES = 16
+_READS = 8  # launches of a decoder's step
 
 
 class Loop(Protocol):
@@ -102,8 +103,12 @@ class DriverLoop:
         self._rest = 0.0
         # Under MPS limits and MIG a process sees fewer multiprocessors. Its work must be the same all the same.
         multiprocessors = round(self.calibration.get("multiprocessors", self._cuda.multiprocessors()))
+        self._launches: list[Callable[[], None]]
         if workload == COPY:
             self._launches = [self._copy(sizes, multiprocessors)] * sizes.copies
+        elif workload == DECODER:
+            self._launches = self._reads(sizes, multiprocessors)
+            self._rest = sizes.decoder_host_ms / 1e3
         else:
             fma = Fma(self._cuda, multiprocessors)
             fma.check()
@@ -112,9 +117,10 @@ class DriverLoop:
             full, small = self.calibration["full_rounds_per_ms"], self.calibration["small_rounds_per_us"]
             if workload == TRAINING:
                 self._launches = [fma.launch(round(full * sizes.launch_ms))] * sizes.training_launches
-            elif workload == INFERENCE:
-                self._launches = [fma.launch(round(small * sizes.chain_kernel_us), small=True)] * sizes.chain_kernels
-                self._rest = sizes.host_ms / 1e3
+            elif workload in (INFERENCE, GRAPH):
+                chain = [fma.launch(round(small * sizes.chain_kernel_us), small=True)] * sizes.chain_kernels
+                self._launches = [self._cuda.graph(chain)] if workload == GRAPH else [*chain]
+                self._rest = 0.0 if workload == GRAPH else sizes.host_ms / 1e3
             else:
                 count = max(1, round(sizes.cell_ms / sizes.launch_ms))
                 self._launches = [fma.launch(round(full * sizes.launch_ms))] * count
@@ -136,6 +142,21 @@ class DriverLoop:
         if self._cuda.download(target, len(pattern)) != pattern:
             raise CudaError("the copy kernel did not copy")
         return launch
+
+    def _reads(self, sizes: Sizes, multiprocessors: int) -> list[Callable[[], None]]:
+        part = max(16, int(sizes.cache_gib * 2**30) // _READS // 16 * 16)
+        cache, total = self._cuda.allocate(part * _READS), self._cuda.allocate(16)
+        self._cuda.fill(cache, 1, part * _READS)
+        self._cuda.fill(total, 0, 16)
+        function = self._cuda.function(self._cuda.load(MODULE), "read_loop")
+        grid, vectors = multiprocessors * _BLOCKS_PER_MULTIPROCESSOR, ctypes.c_uint64(part // 16)
+        places = (ctypes.c_uint64(cache.value + part * i) for i in range(_READS))
+        launches = [self._cuda.launcher(function, grid, _BLOCK, [total, place, vectors]) for place in places]
+        launches[0]()
+        read = int.from_bytes(self._cuda.download(total, 4), "little")
+        if read != part // 4 % 2**32:
+            raise CudaError(f"the read kernel added {read} where {part // 4 % 2**32} is right")
+        return [*launches]
 
     def rest(self) -> float:
         return self._think() if self._workload == NOTEBOOK else self._rest

@@ -18,7 +18,7 @@ from gpufleet.bench.runner import Bench
 from gpufleet.bench.settings import SettingsError, require
 from gpufleet.measure import beside
 from gpufleet.measure.series import Series, collect
-from gpufleet.measure.workloads import COMMAND, METHODS, MIG, TIME_SLICING, WORKLOADS
+from gpufleet.measure.workloads import COMMAND, DECODER, METHODS, MIG, TIME_SLICING, WORKLOADS, Sizes
 
 MOST_PROCESSES = 64
 _WORKLOADS = {**WORKLOADS, **OTHER_WORKLOADS}
@@ -38,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--repetitions", type=int, default=3, metavar="N", help="measure each point N times")
     parser.add_argument("--window", type=float, default=2.0, metavar="S", help="seconds that one point is measured")
+    parser.add_argument(
+        "--alone", type=float, metavar="S",
+        help="seconds that one process alone is measured (default: as --window); from 4 on with how busy the GPU is",
+    )  # fmt: skip
+    parser.add_argument("--cache", type=float, metavar="GIB", help="cache of workload decoder (default: 6)")
     parser.add_argument("--warm-up", type=float, default=0.3, metavar="S", help="seconds before that are not measured")
     parser.add_argument(
         "--backend", choices=["auto", "torch", "driver"], default="auto", help="PyTorch or the CUDA driver alone"
@@ -112,6 +117,12 @@ def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
         problems.append("workload 'command' needs the command after '--'")
     if args.repetitions < 1 or not 0 < args.window < math.inf or not 0 <= args.warm_up < math.inf:
         problems.append("--repetitions and --window must be above 0, --warm-up not below")
+    if args.alone is not None and not 0 < args.alone < math.inf:
+        problems.append("--alone must be above 0")
+    if args.cache is not None and not 0 < args.cache < math.inf:
+        problems.append("--cache must be above 0")
+    if args.cache is not None and DECODER not in workloads:
+        problems.append("--cache is for workload decoder")
     if args.time_limit is not None and not 0 < args.time_limit < math.inf:
         problems.append("--time-limit must be above 0")
     if neighbours:
@@ -136,7 +147,8 @@ def to_run(args: argparse.Namespace) -> tuple[Run, list[str]]:
         workloads=workloads, methods=methods, processes=processes, repetitions=args.repetitions, window=args.window,
         warm_up=args.warm_up, backend=args.backend, fresh=args.fresh, time_limit=args.time_limit, gpu=args.gpu,
         command=tuple(args.program), step_pattern=args.step_pattern, time_slices=slices, mig_profile=args.mig,
-        allow_settings=args.allow_settings, neighbours=neighbours,
+        allow_settings=args.allow_settings, neighbours=neighbours, alone=args.alone,
+        sizes=Sizes() if args.cache is None else Sizes(cache_gib=args.cache),
     )  # fmt: skip
     return run, problems
 
@@ -150,6 +162,8 @@ def to_words(args: argparse.Namespace) -> list[str]:
     words += ["--fresh"] if args.fresh else []
     for option, value in (
         ("--neighbour", args.neighbour),
+        ("--alone", args.alone),
+        ("--cache", args.cache),
         ("--time-limit", args.time_limit),
         ("--gpu", args.gpu),
         ("--step-pattern", args.step_pattern),

@@ -23,6 +23,7 @@ class Run:
     repetitions: int = 3
     window: float = 2.0
     warm_up: float = 0.3
+    alone: float | None = None  # measured seconds of one process alone; None: as ``window``
     backend: str = "auto"  # auto | torch | driver
     fresh: bool = False  # start new processes for every number of processes
     time_limit: float | None = None

@@ -41,6 +41,12 @@ def table(series: Sequence[Series], rows: Iterable[Mapping[str, Any]], heading: 
                 f"{p.n:>3} {p.total:>10.2f} {_number(gain):>6} {_number(least):>6} {_number(most):>6} "
                 f"{_number(p.p50_ms):>9} {_number(p.p99_ms):>9} {p.spread:>6.1%} {len(p.totals):>4}"
             )
+        if one.activity:
+            a = one.activity
+            more = "".join(
+                f", {what} {part:.0%}" for what, part in (("SMs", a.sm), ("memory", a.dram)) if part is not None
+            )
+            lines.append(f"    alone: the GPU works {a.gpu:.0%} of the time{more}")
         if one.model:
             lines.append(
                 f"    model: GPU {one.model.service * 1e3:.2f} ms, host {one.model.host * 1e3:.2f} ms per step, "

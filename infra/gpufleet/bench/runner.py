@@ -140,11 +140,20 @@ class Bench(Session):
                 "efficiency": model.efficiency, "largest_error": model.largest_error(points),
             })  # fmt: skip
 
+    def _activity(
+        self, base: Mapping[str, Any], n: int, window: float
+    ) -> contextlib.AbstractContextManager[dict[str, float]]:
+        """What the GPU says of itself while one process works alone."""
+        if n > 1 or base["method"] != TIME_SLICING:
+            return contextlib.nullcontext({})
+        return smi.activity(window, self.run.warm_up, self.run.gpu)
+
     def _point(self, base: dict[str, Any], pool: Pool, n: int, repetition: int, totals: dict[int, list[float]]) -> None:
         if n > pool.ready or self.late(base, n, repetition):
             return
-        window = self.window(base)
-        answers = pool.run(n, window, self.run.warm_up)
+        window = self.window(base, n)
+        with self._activity(base, n, window) as activity:
+            answers = pool.run(n, window, self.run.warm_up)
         latencies = [value for answer in answers for value in answer["latency_ms"]]
         rates = [answer["steps"] / window for answer in answers]
         point = {
@@ -153,6 +162,8 @@ class Bench(Session):
             "p50_ms": percentile(latencies, 0.5), "p99_ms": percentile(latencies, 0.99), "samples": len(latencies),
             "window_s": window, "late_s": max(answer["late_s"] for answer in answers),
         }  # fmt: skip
+        if activity:
+            point["activity"] = activity
         totals.setdefault(n, []).append(point["total"])
         self.write(point)
         what = f"{base['workload']} {self.backend} {base['method']} n={n} repetition {repetition}"

@@ -79,13 +79,15 @@ class Session:
             return None
         return round((used - used_before) / pool.ready, 1)
 
-    def window(self, base: Mapping[str, Any]) -> float:
-        """Measured seconds of one point: the longest that a class of the group wants."""
+    def window(self, base: Mapping[str, Any], n: int = 0) -> float:
+        """Measured seconds of one point: the longest that a class of the group wants, or of one process alone."""
+        if n == 1 and self.run.alone is not None:
+            return self.run.alone
         return max(self.run.window_of(base[key]) for key in ("workload", "neighbour") if key in base)
 
     def late(self, base: Mapping[str, Any], n: int, repetition: int) -> bool:
         """Whether the next point would end after the time limit; writes it as skipped then."""
-        need = self.window(base) + self.run.warm_up + _POINT_OVERHEAD
+        need = self.window(base, n) + self.run.warm_up + _POINT_OVERHEAD
         if self._end is None or time.monotonic() + need <= self._end:
             return False
         self.write({"kind": "skipped", **base, "n": n, "repetition": repetition, "reason": "the time limit is near"})

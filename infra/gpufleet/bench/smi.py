@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import statistics
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 _FIELDS = (
     "index", "name", "uuid", "driver_version", "compute_mode", "mig.mode.current", "persistence_mode",
@@ -72,3 +74,59 @@ def running_processes(gpu: str | None = None) -> list[str]:
     """``pid, name`` of the processes that use the GPU. Raises SmiError."""
     text = run([*_select(gpu), "--query-compute-apps=pid,process_name", "--format=csv,noheader"])
     return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+#: What ``nvidia-smi dmon`` calls it -> our word: parts of the time that the GPU works, that a multiprocessor has work
+#: (GPM, from Hopper on), that the device memory is read or written (GPM).
+_ACTIVITY = {"sm": "gpu", "gract": "gpu", "smutil": "sm", "dram": "dram"}
+_GPM = ("--gpm-metrics", "1,2,10")
+
+
+@contextlib.contextmanager
+def activity(seconds: float, before: float, gpu: str | None = None) -> Iterator[dict[str, float]]:
+    """While the body works for ``before + seconds``: how busy the GPU is in the last ``seconds``, as parts of 1.
+
+    The mapping is filled when the body has ended; it stays empty where nvidia-smi cannot tell. Reads once a second,
+    so windows of less than 4 s give nothing.
+    """
+    found: dict[str, float] = {}
+    rows, skip = int(before + seconds), int(before) + 2
+    program = os.environ.get("GPUFLEET_NVIDIA_SMI") or shutil.which("nvidia-smi")
+    if program is None or rows - skip < 2:
+        yield found
+        return
+    command = [program, "dmon", *_select(gpu), "-s", "u", *_GPM, "-d", "1", "-c", str(rows)]
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    except OSError:
+        yield found
+        return
+    try:
+        yield found
+        text, _ = process.communicate(timeout=5)
+        found.update(parse_activity(text, skip))
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def parse_activity(text: str, skip: int) -> dict[str, float]:
+    """Means over the rows of ``nvidia-smi dmon`` without the first ``skip``: ``gpu``, ``sm``, ``dram``."""
+    names: list[str] = []
+    rows: list[list[str]] = []
+    for line in text.splitlines():
+        words = line.split()
+        if words[:2] == ["#", "gpu"]:
+            names = words[1:]
+        elif words and words[0].isdigit() and len(words) == len(names):
+            rows.append(words)
+    found: dict[str, float] = {}
+    for column, name in enumerate(names):
+        word = _ACTIVITY.get(name)
+        values = [float(row[column]) for row in rows[skip:] if re.fullmatch(r"\d+(\.\d+)?", row[column])]
+        if word and values:
+            found[word] = round(statistics.fmean(values) / 100, 4)
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from gpufleet.bench import memory
@@ -78,6 +79,8 @@ def _series_row(run_id: str, one: Series, date: str, source: str) -> Row:
         row["setting"] = one.setting
     if one.memory_mib is not None:
         row["memory_mib_per_process"] = round(one.memory_mib)
+    if one.activity is not None:
+        row["activity"] = {name: value for name, value in asdict(one.activity).items() if value is not None}
     if one.model and one.model_error is not None:
         row["model"] = {
             "service_ms": round(one.model.service * 1e3, 3),

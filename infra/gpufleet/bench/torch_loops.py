@@ -1,4 +1,4 @@
-"""The workload classes with PyTorch: a real training step and a real BERT-size request."""
+"""The workload classes with PyTorch: a real training step, a real BERT-size request, a decoder's step."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import importlib
 from typing import Any
 
 from gpufleet.bench.loops import Think
-from gpufleet.measure.workloads import COPY, INFERENCE, NOTEBOOK, TRAINING, Sizes
+from gpufleet.measure.workloads import COPY, DECODER, GRAPH, INFERENCE, NOTEBOOK, TRAINING, Sizes
 
 _MATRIX = 8192  # notebook: bf16 matrix product of this size
+_HEAD = 128  # decoder: width of one attention head
 _BERT = {"hidden": 768, "layers": 12, "heads": 12, "tokens": 128, "vocabulary": 30522}
 
 
@@ -49,7 +50,11 @@ class TorchLoop:
         self._in_flight = workload in (TRAINING, COPY)
         self._events = [torch.cuda.Event(), torch.cuda.Event()]
         self._steps = 0
-        make = {TRAINING: self._training, INFERENCE: self._inference, NOTEBOOK: self._cells, COPY: self._copies}
+        self._rest = sizes.decoder_host_ms / 1e3 if workload == DECODER else 0.0
+        make = {
+            TRAINING: self._training, INFERENCE: self._inference, GRAPH: self._graph, DECODER: self._decoder,
+            NOTEBOOK: self._cells, COPY: self._copies,
+        }  # fmt: skip
         self._work = make[workload](sizes)
         self.calibration: dict[str, float] = {}
 
@@ -67,17 +72,69 @@ class TorchLoop:
 
         return work
 
-    def _inference(self, sizes: Sizes) -> Any:
+    def _bert(self) -> tuple[Any, Any]:
+        """A BERT-base-size classifier on the GPU, and the words of one request on the host."""
         torch = self._torch
         encoder = _encoder(torch, _BERT["hidden"], _BERT["layers"], _BERT["heads"])
         embed = torch.nn.Embedding(_BERT["vocabulary"], _BERT["hidden"])
         head = torch.nn.Linear(_BERT["hidden"], 2)
         model = torch.nn.Sequential(embed, encoder, head).to("cuda", torch.bfloat16).eval()
-        words = torch.randint(0, _BERT["vocabulary"], (1, _BERT["tokens"]))
+        return model, torch.randint(0, _BERT["vocabulary"], (1, _BERT["tokens"]))
+
+    def _inference(self, sizes: Sizes) -> Any:
+        torch = self._torch
+        model, words = self._bert()
 
         def work() -> None:
             with torch.inference_mode():
                 model(words.to("cuda"))[:, 0].argmax(-1).cpu()
+
+        return work
+
+    def _graph(self, sizes: Sizes) -> Any:
+        torch = self._torch
+        model, words = self._bert()
+        place, words = words.to("cuda"), words.pin_memory()
+        with torch.inference_mode():
+            for _ in range(3):
+                model(place)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                answer = model(place)[:, 0].argmax(-1)
+
+        def work() -> None:
+            place.copy_(words, non_blocking=True)
+            graph.replay()
+            answer.cpu()
+
+        return work
+
+    def _decoder(self, sizes: Sizes) -> Any:
+        torch, functional = self._torch, self._torch.nn.functional
+        batch, hidden = sizes.decoder_batch, sizes.decoder_hidden
+        heads = hidden // _HEAD
+        # keys and values of bf16: 4 bytes for each token, layer and unit of width
+        tokens = max(1, int(sizes.cache_gib * 2**30) // (4 * sizes.decoder_layers * batch * hidden))
+        on = {"device": "cuda", "dtype": torch.bfloat16}
+        shapes = ((hidden, 3 * hidden), (hidden, hidden), (hidden, 4 * hidden), (4 * hidden, hidden))
+        layers = [
+            (
+                [torch.randn(shape, **on) / hidden**0.5 for shape in shapes],
+                [torch.randn(batch, heads, tokens, _HEAD, **on) for _ in ("keys", "values")],
+            )
+            for _ in range(sizes.decoder_layers)
+        ]
+        start = torch.randn(batch, hidden, **on)
+
+        def work() -> None:
+            with torch.inference_mode():
+                x = start
+                for (qkv, out, up, down), (keys, values) in layers:
+                    parts = (functional.layer_norm(x, (hidden,)) @ qkv).view(batch, 3, heads, 1, _HEAD)
+                    seen = functional.scaled_dot_product_attention(parts[:, 0], keys, values)
+                    x = x + seen.reshape(batch, hidden) @ out
+                    x = x + functional.gelu(functional.layer_norm(x, (hidden,)) @ up) @ down
+                x.argmax(-1).cpu()
 
         return work
 
@@ -105,7 +162,7 @@ class TorchLoop:
         return work
 
     def rest(self) -> float:
-        return self._think() if self._notebook else 0.0
+        return self._think() if self._notebook else self._rest
 
     def step(self) -> None:
         self._work()

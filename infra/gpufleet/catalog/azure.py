@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gpufleet.catalog import reading
 from gpufleet.catalog.versions import driver_version
@@ -26,6 +26,8 @@ class AzureSize(NamedTuple):
     source: str
     as_of: str
     note: str | None = None
+    cache_gib: int | None = None  # room for an ephemeral OS disk in the cache, and
+    temp_gib: int | None = None  # on the temporary disk
 
 
 class AksVersion(NamedTuple):
@@ -35,6 +37,26 @@ class AksVersion(NamedTuple):
     ga: str | None
     eol: str | None  # end of standard support
     lts_eol: str | None  # end of long-term support
+    source: str
+    as_of: str
+
+
+class RetiredTag(NamedTuple):
+    """A tag that AKS once obeyed."""
+
+    tag: str
+    retired: str  # the day
+    instead: str
+    source: str
+    as_of: str
+
+
+class Channel(NamedTuple):
+    """What a channel of AKS does to nodes by itself. moves None: nothing."""
+
+    channel: str
+    moves: str | None
+    drains: bool  # nodes are drained and made anew
     source: str
     as_of: str
 
@@ -71,6 +93,30 @@ def _sizes_folded() -> Mapping[str, AzureSize]:
 def aks_versions() -> Mapping[str, AksVersion]:
     """Every minor version that the table knows, oldest first."""
     return MappingProxyType({row["version"]: AksVersion(**row) for row in reading.rows("aks", "aks_versions")})
+
+
+@cache
+def aks_retired_tags() -> Mapping[str, RetiredTag]:
+    """Every retired tag by its name in lower case: Azure ignores case."""
+    return MappingProxyType({row["tag"].lower(): RetiredTag(**row) for row in reading.rows("aks", "aks_retired_tags")})
+
+
+@cache
+def aks_channel(key: str, value: str) -> Channel:
+    """What `upgradeChannel: patch` or `nodeOsUpgradeChannel: NodeImage` does. Raises KeyError for other words."""
+    return {row["channel"]: Channel(**row) for row in reading.rows("aks", "aks_channels")}[f"{key} {value}"]
+
+
+@cache
+def aks_login(login: str) -> tuple[str, ...]:
+    """Options of AKS's kubeconfig that go with a login mode of kubelogin. Raises KeyError for other words."""
+    return {row["login"]: tuple(row["keeps"]) for row in reading.rows("aks", "aks_logins")}[login]
+
+
+@cache
+def aks_limit(name: str) -> Any:
+    """A limit of the service by its id. Raises KeyError when the table has no such row."""
+    return {row["id"]: row["value"] for row in reading.rows("aks", "aks_limits")}[name]
 
 
 @cache

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gpufleet.catalog.reading import STANDARD, Tables, kept
+from gpufleet.catalog.reading import STANDARD, Tables, kept, typed
 
 
 class Component(NamedTuple):
@@ -18,9 +18,11 @@ class Component(NamedTuple):
     chart: str | None = None  # name of the Helm chart, where it is one
     repository: str | None = None  # where the chart lives
     part_of: str | None = None  # the component whose release brings this one
-    enabled: bool | None = None  # whether that release runs it by default
     value: str | None = None  # chart value that holds the version
-    enabled_by: str | None = None  # chart value that switches it on, where not `enabled` beside `value`
+    runs_with: tuple[str, ...] = ()  # chart values that all have to be true for it to run
+    os_suffix: bool = False  # whether the operator appends the nodes' operating system to the tag
+    kubernetes_min: str | None = None  # the oldest minor version of Kubernetes that the release takes
+    kubernetes_validated: str | None = None  # the oldest one that the vendor has tried it on
     image_path: str | None = None  # the image without its tag, where a part of the tag is not known
     note: str | None = None
 
@@ -33,7 +35,7 @@ class Component(NamedTuple):
 @kept
 def components(tables: Tables) -> Mapping[str, Component]:
     """Every component by name."""
-    return MappingProxyType({row["name"]: Component(**row) for row in tables.rows("components", "components")})
+    return MappingProxyType({row["name"]: typed(Component, row) for row in tables.rows("components", "components")})
 
 
 def component(name: str, tables: Tables = STANDARD) -> Component:

@@ -1,15 +1,14 @@
-"""Driver branches, versions known to fail, CUDA against driver."""
+"""Driver branches, CUDA against driver."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gpufleet.catalog import reading
+from gpufleet.catalog.gpus import GpuModel
 from gpufleet.catalog.reading import STANDARD, Tables, kept
-from gpufleet.catalog.versions import driver_version, within
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+from gpufleet.catalog.versions import driver_version
 
 
 class DriverBranch(NamedTuple):
@@ -23,26 +22,6 @@ class DriverBranch(NamedTuple):
     note: str | None
     source: str
     as_of: str
-
-
-class KnownBad(NamedTuple):
-    """Versions of the driver or the container toolkit that are known to fail under a condition."""
-
-    id: str
-    component: str  # driver, container-toolkit
-    first: str | None  # lowest version concerned, included; a short one stands for all that begin with it
-    last: str | None  # highest version concerned, included
-    fixed_in: str | None  # first good version
-    when: str
-    reason: str
-    source: str
-    as_of: str
-    applies: Mapping[str, Any] = _NOTHING  # gpus, architectures, modules, mig: what must be true beside the version
-
-    def concerns(self, version: str) -> bool:
-        """Whether the range holds `version`; a row without any bound holds all. Raises ValueError on a bad version."""
-        driver_version(version)
-        return within(version, self.first, self.last, self.fixed_in)
 
 
 @kept
@@ -68,21 +47,18 @@ def open_by_default_from(tables: Tables) -> int:
     return next(int(row["from_branch"]) for row in rows if row["flavour"] == "open")
 
 
+def default_flavour(models: Sequence[GpuModel], branch: int, tables: Tables = STANDARD) -> str:
+    """The flavour that the GPUs take; where they take both, the one that the branch installs by itself."""
+    kinds = {model.modules for model in models} - {"both"}
+    if kinds:
+        return "open" if "open" in kinds else "proprietary"
+    return "open" if branch >= open_by_default_from(tables) else "proprietary"
+
+
 @cache
 def operator_drivers() -> tuple[str, ...]:
     """Versions that the GPU Operator of this catalogue lists for its driver container, newest first."""
     return tuple(row["version"] for row in reading.rows("driver_branches", "operator_drivers"))
-
-
-@kept
-def known_bad(tables: Tables) -> tuple[KnownBad, ...]:
-    """Every row, for all components."""
-    return tuple(KnownBad(**row) for row in tables.rows("known_bad", "known_bad"))
-
-
-def known_bad_drivers() -> tuple[KnownBad, ...]:
-    """The rows about the driver."""
-    return tuple(row for row in known_bad() if row.component == "driver")
 
 
 @kept

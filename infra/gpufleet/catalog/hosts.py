@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gpufleet.catalog.reading import STANDARD, Tables, kept, table, typed
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class PciGpu(NamedTuple):
@@ -75,14 +73,6 @@ class KernelLogLine(NamedTuple):
     hint: str
 
 
-class KnownBadCondition(NamedTuple):
-    """When a row of known_bad.yaml concerns a host: every condition must hold."""
-
-    id: str
-    severity: str
-    when: Mapping[str, Any] = _NOTHING
-
-
 @kept
 def pci_gpus(tables: Tables) -> tuple[PciGpu, ...]:
     """Every known PCI device id of a GPU."""
@@ -122,4 +112,3 @@ blacklisted_modules = table("platforms", "blacklisted_modules", BlacklistedModul
 module_options = table("host_kernel", "module_options", ModuleOptions)
 unbounded_faults = table("host_kernel", "unbounded_faults", UnboundedFault)
 kernel_log = table("host_kernel", "kernel_log", KernelLogLine)
-known_bad_conditions = table("host_kernel", "known_bad_conditions", KnownBadCondition)

@@ -16,7 +16,7 @@ class Distribution(NamedTuple):
     name: str
     containerd_socket: str | None
     containerd_config: str | None
-    runtime_class: str | None  # a RuntimeClass that exists without our doing
+    runtime_class: str | None  # name under which the node image brings NVIDIA's runtime
     detects_runtime: bool  # finds nvidia-container-runtime at its own start and adds the runtime itself
     config_owner: str  # who may write the containerd file: toolkit, distribution
     host_runtime_owner: str  # value of the roles' gpu_runtime_owner
@@ -27,8 +27,10 @@ class Distribution(NamedTuple):
     containerd_template_v2: str | None = None
     default_runtime_option: str | None = None
     restart_units: tuple[str, ...] = ()
+    runtime_classes: tuple[str, ...] = ()  # RuntimeClass objects for NVIDIA's runtime in every such cluster
     operator_toolkit_env: Mapping[str, str] = _NOTHING
     webhook_selector_owner: str | None = None  # who rewrites namespaceSelector of admission webhooks
+    adds_tolerations: bool = False  # admission adds a toleration for the key of a requested extended resource
     note: str | None = None
 
 
@@ -39,6 +41,7 @@ def distributions() -> Mapping[str, Distribution]:
         row["name"]: Distribution(**{
             **row,
             "restart_units": tuple(row["restart_units"]),
+            "runtime_classes": tuple(row.get("runtime_classes") or ()),
             "operator_toolkit_env": MappingProxyType(row["operator_toolkit_env"]),
         })
         for row in reading.rows("distributions", "distributions")

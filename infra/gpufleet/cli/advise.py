@@ -1,8 +1,9 @@
 """Recommends a sharing method and a number of replicas from measurements, and prints the lines for the stack file.
 
 examples:
-    gpufleet advise --workload inference --gpu H200 --memory 8 --users 4
+    gpufleet advise --workload inference --gpu H200 --memory 3 --users 4
     gpufleet advise --profile bench.jsonl --memory 8 --users 4 --latency 20
+    gpufleet advise --step 12.5 --gpu-active 40 --sm-active 25 --gpu H200 --memory 20 --users 4
 
 Exit code: 0 advice, 1 no method answers the request, 2 wrong usage.
 """
@@ -22,6 +23,8 @@ from gpufleet.catalog import GpuModel, gpu_groups, gpu_model, gpu_models
 from gpufleet.findings.finding import closest_match
 from gpufleet.measure.isolation import companies, own_companies
 from gpufleet.measure.measurements import Measurement, measurements, own_measurements
+from gpufleet.measure.predict import Alone, alone_of, fills
+from gpufleet.measure.workloads import COMMAND, TIME_SLICING
 
 
 def add_parser(subparsers: Any) -> None:
@@ -31,6 +34,15 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--workload", choices=CLASSES, help="class of the pods; without it, that of --profile")
     parser.add_argument("--profile", type=Path, metavar="FILE", help="output of your own 'gpufleet bench'")
+    alone = parser.add_argument_group(
+        "what one process does alone", "from DCGM and your program's own rate, where you have no bench of it"
+    )
+    alone.add_argument("--step", type=float, metavar="MS", help="time of one step or request, begin to begin")
+    alone.add_argument(
+        "--gpu-active", type=float, metavar="PERCENT", help="how long the GPU works: GR_ENGINE_ACTIVE or GPU_UTIL"
+    )
+    alone.add_argument("--sm-active", type=float, metavar="PERCENT", help="SM_ACTIVE; makes the answer for MPS closer")
+    alone.add_argument("--dram-active", type=float, metavar="PERCENT", help="DRAM_ACTIVE; the same")
     parser.add_argument("--gpu", metavar="MODEL", help="GPU model, for example H200; without it, that of --profile")
     parser.add_argument(
         "--memory", type=float, required=True, metavar="GIB", help="GPU memory of one pod, CUDA context included"
@@ -60,7 +72,9 @@ def run(args: argparse.Namespace) -> int:
     wrong = problems(request)
     if wrong:
         return _fail(wrong, 2 if bad_values(request) else 1)
-    beside = companies() if lines is None else own_companies(lines, request.gpu.id)
+    # A class measured beside others says nothing of the user's own program.
+    shipped = () if request.alone else companies()
+    beside = shipped if lines is None else own_companies(lines, request.gpu.id)
     advice = advise(request, measurements(), beside)
     print(json.dumps(as_dict(request, advice), indent=2) if args.json else as_text(request, advice))
     return 0
@@ -97,10 +111,11 @@ def _model(name: str) -> GpuModel | None:
 
 def _request(args: argparse.Namespace, profile: tuple[Measurement, ...] | None) -> Request:
     workloads = sorted({one.series.workload for one in profile}) if profile else []
-    workload = args.workload or (workloads[0] if len(workloads) == 1 else None)
+    alone = _alone(args)
+    workload = args.workload or (workloads[0] if len(workloads) == 1 else COMMAND if alone else None)
     if workload is None:
         many = f"the profile has several ({', '.join(workloads)}): choose one with --workload" if workloads else ""
-        raise ValueError(many or "--workload CLASS or --profile FILE is needed")
+        raise ValueError(many or "--workload CLASS, --profile FILE or --step MS is needed")
     name = args.gpu or (profile[0].gpu if profile else None)
     if name is None:
         raise ValueError("--gpu MODEL is needed")
@@ -115,8 +130,28 @@ def _request(args: argparse.Namespace, profile: tuple[Measurement, ...] | None) 
         if workload not in workloads:
             raise ValueError(f"{args.profile} has no measurement of {workload}; it has {', '.join(workloads)}")
         profile = tuple(Measurement(m.id, model.id, m.driver, m.date, m.machine, m.series, own=True) for m in lines)
+        of_class = (m.series for m in profile if (m.series.workload, m.series.method) == (workload, TIME_SLICING))
+        alone = alone or next((found for one in of_class if (found := alone_of(one))), None)
     return Request(
         workload=workload, gpu=model, memory_gib=args.memory, users=args.users, latency_ms=args.latency,
         slowdown=args.slowdown, isolation=args.isolation, environment=args.environment, alike=not args.unequal,
-        price=args.price, profile=profile,
+        price=args.price, profile=profile, alone=alone,
     )  # fmt: skip
+
+
+def _alone(args: argparse.Namespace) -> Alone | None:
+    """What the options say one process does alone. Raises ValueError for half of it and for impossible parts."""
+    parts = {name: getattr(args, name) for name in ("gpu_active", "sm_active", "dram_active")}
+    given = [f"--{name.replace('_', '-')}" for name, value in parts.items() if value is not None]
+    if args.step is None and not given:
+        return None
+    if args.step is None or args.gpu_active is None:
+        raise ValueError("--step and --gpu-active belong together: the time of a step, and the part of it on the GPU")
+    if not 0 < args.step < float("inf"):
+        raise ValueError(f"--step {args.step:g} is not a number above 0")
+    for name, value in parts.items():
+        if value is not None and not (0 if name != "gpu_active" else 1e-9) <= value <= 100:
+            raise ValueError(f"--{name.replace('_', '-')} {value:g} is not a part in percent, above 0 and up to 100")
+    gpu, sm, dram = (None if value is None else value / 100 for value in parts.values())
+    assert gpu is not None
+    return Alone((args.step,), gpu, fills(gpu, sm, dram))

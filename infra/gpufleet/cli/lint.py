@@ -1,12 +1,13 @@
 """Shows what your YAML will really do with GPUs, and what is wrong with it. Needs no cluster and no stack file.
 
-It reads plugin configurations, ConfigMaps, values of the GPU Operator's chart and of the plugin's chart,
-ClusterPolicies, DaemonSets and workloads, from files, folders or `kubectl get -o yaml`. Everything given in one
-call is checked together: names must agree, and workloads must ask for what the nodes offer.
+It reads plugin configurations, MIG layouts, ConfigMaps, values of the GPU Operator's chart and of the plugin's chart,
+ClusterPolicies, DaemonSets, workloads, claims, quotas, queues and Kustomizations, from files, folders or
+`kubectl get -o yaml`. Everything given in one call is checked together: names must agree, and workloads must ask for
+what the nodes offer. With a stack, its plan says what the nodes of each pool offer.
 
 examples:
     gpufleet lint manifests/ --gpus 4xA100-80GB
-    gpufleet lint values.yaml config.yaml --stack aks-prod
+    gpufleet lint manifests/ values.yaml --stack aks-prod
     kubectl get cm,ds,deploy -A -o yaml | gpufleet lint - --gpus 2xT4
 
 Exit code: 0 no errors, 1 errors, 2 wrong usage.
@@ -28,7 +29,8 @@ from gpufleet.findings.render import summary
 from gpufleet.findings.render import text as as_text
 
 if TYPE_CHECKING:
-    from gpufleet.lint.stack import PoolNode
+    from gpufleet.fleet.model import Fleet
+    from gpufleet.lint.stack import StackNodes
 
 EXIT_OK, EXIT_ERRORS, EXIT_USAGE = 0, 1, 2
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -51,7 +53,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--strategy", choices=("none", "single", "mixed"), help="MIG strategy of the plugin (MIG_STRATEGY)"
     )
-    parser.add_argument("--stack", metavar="NAME", help="take GPUs, drivers and taints from the pools of this stack")
+    parser.add_argument(
+        "--stack", metavar="NAME", help="check against the pools of this stack: offers, labels, taints, drivers"
+    )
     parser.add_argument("--stack-file", type=Path, metavar="FILE", help="the same for a stack file in any place")
     parser.add_argument("--pool", metavar="NAME", help="take only this pool of the stack")
     parser.add_argument("--driver", metavar="VERSION", help="the driver of the nodes, for example 535.183.01")
@@ -72,7 +76,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--as",
         dest="kind",
-        choices=("config", "operator-values", "chart-values"),
+        choices=("config", "operator-values", "chart-values", "nfd-values", "hami-values", "dra-values"),
         help="what the files are, where their content does not show it",
     )
     parser.add_argument("--fix", action="store_true", help="correct the files where the right text is certain")
@@ -87,16 +91,22 @@ def run(args: argparse.Namespace) -> int:
     """0: no error found; 1: errors found; 2: wrong usage."""
     from gpufleet.lint import lint
     from gpufleet.lint.pools import merge
+    from gpufleet.lint.run import in_order
 
     try:
         files, unread = _files(args.paths)
-        nodes = _nodes(args)
+        nodes, fleet = _nodes(args)
         fixed = _fix(files, nodes, show=not args.json) if args.fix else []
     except UsageError as error:
         print(f"gpufleet lint: {error}", file=sys.stderr)
         return EXIT_USAGE
-    reports = [(name, lint(files, options)) for name, options in nodes]
-    found = unread + merge(reports)
+    judged = [(options, lint(files, options)) for _, options in nodes]
+    found = unread + merge(judged)
+    if fleet is not None:
+        from gpufleet.lint.release import check_release
+
+        found = in_order(found + check_release(judged[0][1].documents, fleet))
+    reports = [(name, report) for (name, _), (options, report) in zip(nodes, judged, strict=True) if _shown(options)]
     if args.json:
         document = _document(found, reports, fixed)
         if args.fix:  # there is one document on standard output, so the text that was read from there stands in it
@@ -105,6 +115,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(found, reports, fixed, to_stdout=not (args.fix and "-" in args.paths))
     return EXIT_ERRORS if any(d.severity is Severity.ERROR for d in found) else EXIT_OK
+
+
+def _shown(options: Any) -> bool:
+    """Whether what a node will offer can be told; not of a pool whose hardware nobody knows."""
+    return options.pool is None or options.node is not None
 
 
 def _files(paths: list[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
@@ -147,8 +162,8 @@ def _hidden(path: Path, root: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(root).parts)
 
 
-def _nodes(args: argparse.Namespace) -> list[tuple[str, Any]]:
-    """The nodes to check against: one set of options, or one per pool of a stack."""
+def _nodes(args: argparse.Namespace) -> tuple[list[tuple[str, Any]], Fleet | None]:
+    """The nodes to check against: one set of options, or one per pool of a stack, and its fleet."""
     from gpufleet.lint import Options
     from gpufleet.lint.recognise import FORCED
 
@@ -163,10 +178,11 @@ def _nodes(args: argparse.Namespace) -> list[tuple[str, Any]]:
     kind = FORCED[args.kind] if args.kind else None
     _check_driver(args.driver)
     if args.stack or args.stack_file:
+        stack, more = _stack(args), _taints(args.taint)
         return [
-            (p.name, Options(p.node, env, args.driver or p.driver, kind, (*p.taints, *_taints(args.taint)), p.env))
-            for p in _pools(args)
-        ]
+            (p.name, Options(p.node, env, args.driver or p.driver, kind, (*p.taints, *more), p.env, p))
+            for p in stack.pools
+        ], stack.fleet
     if args.pool:
         raise UsageError("--pool needs --stack or --stack-file")
     if args.mig and not args.gpus:
@@ -179,7 +195,7 @@ def _nodes(args: argparse.Namespace) -> list[tuple[str, Any]]:
             node = parse_node(args.gpus, args.mig)
         except ValueError as error:
             raise UsageError(str(error)) from None
-    return [("", Options(node, env, args.driver, kind, _taints(args.taint)))]
+    return [("", Options(node, env, args.driver, kind, _taints(args.taint)))], None
 
 
 def _check_driver(text: str | None) -> None:
@@ -193,15 +209,15 @@ def _check_driver(text: str | None) -> None:
         raise UsageError(f"--driver: {error}") from None
 
 
-def _pools(args: argparse.Namespace) -> list[PoolNode]:
-    from gpufleet.lint.stack import pools_of
+def _stack(args: argparse.Namespace) -> StackNodes:
+    from gpufleet.lint.stack import nodes_of
 
     if args.gpus or args.mig:
         raise UsageError("--gpus and --mig come from the stack here; leave them out")
     if args.stack and args.stack_file:
         raise UsageError("--stack and --stack-file both name a stack; give one")
     try:
-        return pools_of(args.stack, args.stack_file, args.pool)
+        return nodes_of(args.stack, args.stack_file, args.pool)
     except ValueError as error:
         raise UsageError(str(error)) from None
 
@@ -231,7 +247,7 @@ def _fix(files: list[tuple[str, str]], nodes: list[tuple[str, Any]], *, show: bo
     from gpufleet.lint.fix_file import fix_file
 
     # The same configurations in the same order, as each pool's plugin reads them.
-    pools = zip(*(lint(files, options).checked for _, options in nodes), strict=True)
+    pools = zip(*(lint(files, options).checked for _, options in nodes if _shown(options)), strict=True)
     configs = [
         (
             on[0].config,
@@ -241,7 +257,7 @@ def _fix(files: list[tuple[str, str]], nodes: list[tuple[str, Any]], *, show: bo
     ]
     done: list[tuple[str, str]] = []
     for i, (name, text) in enumerate(files):
-        result = fix_file(text, [(config, on) for config, on in configs if config.document.file == name])
+        result = fix_file(text, [(config, on) for config, on in configs if config.file == name])
         if name == STDIN and not show:
             pass
         elif name == STDIN:
@@ -286,7 +302,7 @@ def _advertised(reports: list[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
             answer = one.prediction
             yield {
                 **({"pool": pool} if pool else {}),
-                "file": one.config.document.file,
+                "file": one.config.file,
                 "line": one.config.line(1),
                 "where": one.config.where,
                 "outcome": answer.outcome,

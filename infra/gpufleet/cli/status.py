@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,6 @@ from gpufleet.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE
 from gpufleet.cli.stack_option import add_stack_options, compile_option
 from gpufleet.extras import require
 from gpufleet.stackfile.project import project
-
-INTERVAL_SECONDS = 0.5
 
 
 def add_parser(subparsers: Any) -> None:
@@ -45,6 +42,11 @@ def seconds(text: str) -> float:
     return value
 
 
+def say(text: str) -> None:
+    """What is waited for, for people who wonder why nothing is printed."""
+    print(f"gpufleet: {text}", file=sys.stderr, flush=True)
+
+
 def run(args: argparse.Namespace) -> int:
     """Prints one line per node and the cause of each difference."""
     require("status", "gpufleet status")
@@ -55,22 +57,18 @@ def run(args: argparse.Namespace) -> int:
     from gpufleet.status.compare import compare
     from gpufleet.status.observe import Cluster, ObservationError, load_kubeconfig
 
-    deadline = time.monotonic() + args.wait
+    trouble, status = None, None
     try:
         data, context = load_kubeconfig(compiled.name, compiled.stack, args.kubeconfig, project().root)
-        cluster = Cluster(data, context)
+        cluster = Cluster(data, context, say)
     except ObservationError as error:
         print(f"gpufleet: {error}", file=sys.stderr)
         return EXIT_USAGE
-    while True:
-        trouble, status = None, None
-        try:
-            status = compare(compiled.plan, cluster.observe())
-        except ObservationError as error:
-            trouble = error
-        if (status is not None and status.agrees) or not time.monotonic() < deadline:
+    for reading in cluster.readings(args.wait):
+        trouble = reading if isinstance(reading, ObservationError) else None
+        status = None if isinstance(reading, ObservationError) else compare(compiled.plan, reading)
+        if status is not None and status.agrees:
             break
-        time.sleep(INTERVAL_SECONDS)
     if status is None:
         print(f"gpufleet: {trouble}", file=sys.stderr)
         return EXIT_USAGE

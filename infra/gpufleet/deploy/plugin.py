@@ -38,7 +38,9 @@ class DevicePlugin(pulumi.ComponentResource):
                     f"runtime-class-{plan.runtime_class}",
                     metadata={"name": plan.runtime_class, "labels": MANAGED_BY},
                     handler=plan.runtime_class,
-                    opts=cluster.options(self),
+                    opts=pulumi.ResourceOptions.merge(
+                        cluster.options(self), pulumi.ResourceOptions(retain_on_delete=plan.keep_runtime_class or None)
+                    ),
                 )
             )
         self.daemon_sets = {d.profile: self._daemon_set(d, plan, cluster, namespace, before) for d in plan.daemon_sets}
@@ -49,7 +51,7 @@ class DevicePlugin(pulumi.ComponentResource):
         plan: DaemonSetPlan,
         route: PluginPlan,
         cluster: InCluster,
-        namespace: k8s.core.v1.Namespace,
+        namespace: pulumi.Resource,
         before: list[pulumi.Resource],
     ) -> k8s.apps.v1.DaemonSet:
         labels = {"app.kubernetes.io/name": _APP, PROFILE_LABEL: plan.profile}

@@ -73,12 +73,16 @@ def deploy(compiled: Compiled, root: Path) -> None:
 
 
 def _software(plan: Plan, made: Made) -> None:
-    """Each artifact by its own component, after those before it."""
+    """Each artifact by its own component, after those before it; labels of nodes after the software that they name."""
     ready = list(made.before)
-    for artifact in plan.software:
+    for planned in plan.software:
+        artifact = planned.given(made.seen) if made.seen is not None else planned
         module, _, name = artifact.component().partition(":")
         component = getattr(importlib.import_module(module), name)
-        ready = [*ready, component(artifact, made.inside, ready)]
+        installed = component(artifact, made.inside, ready)
+        ready = [*ready, installed]
+        if artifact.before_labels:
+            ready = [*ready, *made.label(ready, installed.release.status)]
 
 
 def _outputs(plan: Plan) -> None:

@@ -8,7 +8,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from gpufleet.deploy.namespace import privileged_namespace, pull_secret
-from gpufleet.parts.artifact import HelmRelease
+from gpufleet.parts.artifact import HelmRelease, KeepingConfigMap
 from gpufleet.parts.names import MANAGED_BY
 from gpufleet.places.options import InCluster
 
@@ -38,11 +38,18 @@ class HelmSoftware(pulumi.ComponentResource):
                     "labels": {**MANAGED_BY, **labels},
                 },
                 data=config_map.data,
-                immutable=True,
+                # Kept keys go later, from the object that pods mount. The provider would delete an immutable one first.
+                immutable=True if isinstance(config_map, KeepingConfigMap) and config_map.frozen else None,
                 opts=cluster.options(self, depends_on=[namespace]),
             )
             for config_map, labels in plan.config_maps
         ]
+        for config_map, _ in plan.config_maps:
+            if isinstance(config_map, KeepingConfigMap) and config_map.kept:
+                pulumi.log.info(
+                    f"ConfigMap {config_map.name} keeps {', '.join(config_map.kept)}, which labels of nodes still name."
+                    " An `up` after these labels have moved removes them."
+                )
         local = os.environ.get(plan.chart_env)
         chart, repository = (local, None) if local else (plan.chart, plan.repository)
         self.release = k8s.helm.v3.Release(

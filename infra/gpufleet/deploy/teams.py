@@ -5,6 +5,7 @@ from __future__ import annotations
 import pulumi
 import pulumi_kubernetes as k8s
 
+from gpufleet.deploy.namespace import namespace
 from gpufleet.parts.names import MANAGED_BY
 from gpufleet.places.options import InCluster
 from gpufleet.teams.teams import TeamPlan
@@ -20,10 +21,8 @@ class Team(pulumi.ComponentResource):
     ) -> None:
         super().__init__("gpufleet:teams:Team", name, {}, opts)
         labels = {**MANAGED_BY, TEAM_LABEL: plan.name}
-        self.namespace = k8s.core.v1.Namespace(
-            f"team-{plan.name}",
-            metadata={"name": plan.namespace, "labels": labels},
-            opts=cluster.options(self, protect=True),
+        self.namespace = namespace(
+            f"team-{plan.name}", plan.namespace, {TEAM_LABEL: plan.name}, self, cluster
         )
         inside = cluster.options(self, depends_on=[self.namespace])
         if plan.quota:

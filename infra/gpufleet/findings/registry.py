@@ -48,7 +48,7 @@ GROUPS = {
     "3": Group("sharing", "Sharing", "gpufleet.rules"),
     "4": Group("pools", "Pools, autoscaler, teams", "gpufleet.rules"),
     "5": Group("lint-configuration", "Lint: configuration", "gpufleet.lint.rules"),
-    "6": Group("lint-workloads", "Lint: workloads", "gpufleet.lint.rules"),
+    "6": Group("lint-workloads", "Lint: workloads and other objects", "gpufleet.lint.rules"),
     "7": Group("preflight", "Hosts: preflight and verify", "gpufleet.hosts.rules", "gpu_preflight_accept"),
     "8": Group("hosts", "Hosts: stack file, inventory, facts", "gpufleet.rules"),
     "9": Group("advice", "Advice", "gpufleet.rules"),

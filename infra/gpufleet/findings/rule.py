@@ -33,8 +33,9 @@ class Rule:
         cases: problems of users that the rule comes from, by their ids in docs/cases.md.
         wrong: a short example that breaks the rule. Keys of a stack file (what it leaves out is right), a whole stack
             file (GF0), facts of hosts beside their pools (`n1.json: ...`), or a text for `gpufleet lint`, whose first
-            line may say with which options (`# gpufleet lint FILE --gpus 2xT4`). For rules about a host (GF7) variables
-            of the roles, or what is seen on the host.
+            line may say with which options (`# gpufleet lint FILE --gpus 2xT4`); the stack file that
+            `--stack-file Pulumi.lab.yaml` names stands before the text, up to the first `---`. For rules about a host
+            (GF7) variables of the roles, or what is seen on the host.
         right: the same example as it should be.
     """
 

@@ -83,7 +83,8 @@ class Release:
 class FleetPool:
     """One pool, resolved.
 
-    `spec` is what the stack file says, `path` where (`pools[1]`); `release` is that of the whole stack.
+    `spec` is what the stack file says, `path` where (`pools[1]`); `owners` are the driver owners that exist on the
+    cluster; `release` is that of the whole stack.
     `served`: whether the stack's GPU software runs there; `profile` is None where it does not. `layout`: MIG instances
     of each GPU, empty without MIG, None where that cannot be told. `runtime` is None where no GPU gets into a
     container. `labels` is what the stack puts on the nodes, or expects there where somebody else labels them;
@@ -93,6 +94,7 @@ class FleetPool:
     index: int
     spec: Pool
     place: Place[Any, Any]
+    owners: tuple[str, ...]
     release: Release | None
     hardware: Hardware
     driver: KnownDriver | None

@@ -94,14 +94,15 @@ def _driver(pinned: Sequence[str], precompiled: bool) -> str | None:
     return pinned[0] if pinned else None
 
 
-def operand_labels(pool: Pool, release: Release) -> dict[str, str]:
-    """Labels that keep the operator's operands off nodes where another owner has done the work."""
+def operand_labels(pool: Pool, release: Release, ahead: bool = False) -> dict[str, str]:
+    """Labels that keep the operator's operands off nodes where another owner has done the work.
+
+    `ahead`: also off what the release does not install now. Where labels change after the release (agent pools of a
+    cloud), one that begins to install drivers finds them there.
+    """
     if not serves(pool):
         return {DEPLOY_LABEL + "operands": "false"}
-    labels = {}
-    if pool.driver != "operator":
-        if release.driver:
-            labels[DEPLOY_LABEL + "driver"] = "false"
-        if release.toolkit:
-            labels[DEPLOY_LABEL + "container-toolkit"] = "false"
-    return labels
+    if pool.driver == "operator":
+        return {}
+    installs = {"driver": release.driver or ahead, "container-toolkit": release.toolkit or ahead}
+    return {DEPLOY_LABEL + part: "false" for part, on in installs.items() if on}

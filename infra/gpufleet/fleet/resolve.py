@@ -56,6 +56,7 @@ def _alone(index: int, spec: Pool, stack: Stack, place: Place[Any, Any], profile
         index=index,
         spec=spec,
         place=place,
+        owners=place.owners_on(stack),
         release=None,
         hardware=hardware,
         driver=known_driver(spec, place, hardware),
@@ -113,7 +114,8 @@ def _together(pool: FleetPool, release: Release | None) -> FleetPool:
 
 def _derived(pool: FleetPool, release: Release | None) -> Mapping[str, str]:
     """Labels by which the software finds the nodes that are meant for it."""
-    labels = operand_labels(pool.spec, release) if release else {}
+    together = pool.nodes.labelled and not pool.nodes.names  # all labels of an agent pool change at once
+    labels = operand_labels(pool.spec, release, ahead=together) if release else {}
     if release and pool.profile:
         if not pool.method.own_plugin:
             labels[OPERATOR_CONFIG_LABEL] = pool.profile.name

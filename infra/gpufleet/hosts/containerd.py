@@ -32,6 +32,12 @@ def plugin(version: int) -> str:
     return _PLUGIN.get(version, _PLUGIN_V3)
 
 
+def ignores(text: str, containerd: str) -> bool:
+    """Whether containerd reads the file but not its CRI settings: 2.x does so with a file of version 1."""
+    document, why = tomltext.parse(text)
+    return bool(document.get("plugins")) and not why and file_version(document) < 2 and at_least(containerd, "2.0.0")
+
+
 def runtimes(document: dict[str, Any]) -> dict[str, Any]:
     """The runtimes of a configuration, whatever its version."""
     return dict(_section(document).get("containerd", {}).get("runtimes", {}) or {})

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
-from gpufleet.catalog.drivers import cuda_min_driver, known_bad
+from gpufleet.catalog.drivers import cuda_min_driver
 from gpufleet.catalog.gpus import gpu_models
 from gpufleet.catalog.hosts import (
     blacklisted_modules,
     kernel_log,
-    known_bad_conditions,
     python_floors,
     unbounded_faults,
 )
+from gpufleet.catalog.known_bad import Place, known_to_fail
 from gpufleet.catalog.packages import ended_packages
 from gpufleet.catalog.platforms import repository_keys
-from gpufleet.catalog.versions import at_least, within
+from gpufleet.catalog.versions import at_least
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.hosts import driver, driver_config, fabric, health, mig, packages, runtime_rules, sources, toolkit
 from gpufleet.hosts.context import Context
@@ -130,28 +130,21 @@ def _cuda(context: Context) -> list[Problem]:
 
 def _known_bad(context: Context) -> list[Problem]:
     settings, problems = context.settings, list[Problem]()
-    wanted = {"driver": context.target.version if context.settings.wants_driver else None}
+    builds = settings.gpu_driver_method in ("cuda_repo", "runfile") and settings.gpu_driver_kmod != "precompiled"
+    place = Place(
+        gpus=frozenset(gpu.name for gpu in context.gpus), modules=context.target.flavour,
+        mig="partial" if settings.gpu_mig_layout else None, kernel=context.probe.kernel.release,
+        runtime=owner_of(context), packages=frozenset(context.packages),
+        uses=frozenset({"builds-module"} if builds else ()),
+    )  # fmt: skip
+    wanted = {"driver": context.target.version if settings.wants_driver else None}
     if settings.gpu_container_toolkit_state == "present":
         wanted["container-toolkit"] = toolkit.version_of(context)
-    rows = {row.id: row for row in known_bad(context.tables)}
-    for condition in known_bad_conditions(context.tables):
-        row = rows.get(condition.id)
-        version = wanted.get(row.component) if row else None
-        if not row or not version or not within(version, row.first, row.last, row.fixed_in):
-            continue
-        when = condition.when
-        concerned = (
-            ("gpus" not in when or any(gpu.name in when["gpus"] for gpu in context.gpus))
-            and ("flavour" not in when or context.target.flavour == when["flavour"])
-            and ("mig" not in when or bool(settings.gpu_mig_layout) == when["mig"])
-            and ("package" not in when or when["package"] in context.packages)
-            and ("runtime" not in when or owner_of(context) == when["runtime"])
-        )
-        if concerned:
-            fixed = f" ({row.fixed_in} is good)" if row.fixed_in else ""
-            values = {"component": row.component, "version": version, "reason": row.reason, "when": row.when,
-                      "id": row.id, "fixed": fixed}  # fmt: skip
-            problems.append(Problem("GF716" if condition.severity == "error" else "GF717", values))
+    for component, version in wanted.items():
+        for row in known_to_fail(component, version or "", place, context.tables):
+            values = {"component": component, "version": version, "reason": row.reason, "when": row.when,
+                      "id": row.id, "source": row.source, "remedy": row.remedy}  # fmt: skip
+            problems.append(Problem("GF716" if row.severity == "error" else "GF717", values))
     return problems
 
 

@@ -80,6 +80,9 @@ def _containerd(context: Context, plan: ToolkitWork) -> None:
         why = tomltext.parse(text)[1] or "'containerd config dump' fails; run it on the host"
         plan.problems.append(Problem("GF747", {"file": paths.CONTAINERD_CONFIG, "reason": why}))
         return
+    if containerd.ignores(text, seen.containerd or "0"):
+        plan.problems.append(Problem("GF795", {"file": paths.CONTAINERD_CONFIG, "version": seen.containerd}))
+        return
     drop_in = context.file_text(paths.CONTAINERD_DROP_IN)
     mine = drop_in if drop_in is not None and drop_in.startswith(mark()) else None
     changes, why = containerd.edit(

@@ -19,7 +19,7 @@ def rules(context: Context) -> list[Problem]:
 
 
 def _runtime(context: Context) -> list[Problem]:
-    codes = ("GF744", "GF745", "GF747", "GF750")
+    codes = ("GF744", "GF745", "GF747", "GF750", "GF795")
     return [p for p in toolkit.plan_toolkit(context).problems if p.code in codes]
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpufleet.catalog.drivers import DriverBranch, driver_branches, open_by_default_from
+from gpufleet.catalog.drivers import DriverBranch, default_flavour, driver_branches
 from gpufleet.catalog.gpus import GpuModel, architectures, gpu_models
 from gpufleet.catalog.hosts import pci_gpu
+from gpufleet.catalog.known_bad import Place, known_to_fail
 from gpufleet.catalog.reading import STANDARD, Tables
 from gpufleet.catalog.versions import BRANCH, VERSION, at_least, branch_of
 from gpufleet.hosts.reading import Device
@@ -52,21 +53,24 @@ def gpus_of(devices: Iterable[Device], tables: Tables) -> list[Gpu]:
 
 
 def recommended_branch(models: Sequence[GpuModel], month: str, tables: Tables = STANDARD) -> DriverBranch | None:
-    """The newest long-term branch that drives every GPU, is supported in `month` (2026-11) and has a known version."""
+    """The newest long-term branch that drives every GPU, is supported in `month` (2026-11) and has a known version.
+
+    A version that is known to fail on these GPUs is never recommended.
+    """
     last = min((m.newest_driver_branch for m in models if m.newest_driver_branch is not None), default=None)
     for number, row in sorted(driver_branches(tables).items(), reverse=True):
         supported = row.eol is None or row.eol >= month
-        if row.kind == "LTS" and row.newest_seen and supported and (last is None or number <= last):
+        drives = last is None or number <= last
+        if row.kind == "LTS" and row.newest_seen and supported and drives and not _fails(models, row, tables):
             return row
     return None
 
 
-def default_flavour(models: Sequence[GpuModel], branch: int, tables: Tables = STANDARD) -> str:
-    """The flavour that the GPUs take; where they take both, the one that the branch installs by itself."""
-    kinds = {model.modules for model in models} - {"both"}
-    if kinds:
-        return "open" if "open" in kinds else "proprietary"
-    return "open" if branch >= open_by_default_from(tables) else "proprietary"
+def _fails(models: Sequence[GpuModel], row: DriverBranch, tables: Tables) -> bool:
+    """Whether the version that the branch would bring is known to fail on the GPUs."""
+    flavour = default_flavour(models, row.branch, tables)
+    place = Place(gpus=frozenset(model.id for model in models), modules=flavour)
+    return bool(known_to_fail("driver", row.newest_seen or "", place, tables))
 
 
 def target_of(settings: Settings, gpus: Sequence[Gpu], today: str, tables: Tables) -> Target:

@@ -52,6 +52,11 @@ class ConfigText:
     flags: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def file(self) -> str:
+        """The file in which the text stands."""
+        return self.document.file_of(self.path)
+
+    @property
     def where(self) -> str:
         """The place of the text in its document, for people."""
         return join_path((*self.document.prefix, *self.path))
@@ -117,7 +122,7 @@ def _found(
 ) -> Finding:
     whole = ".".join(p for p in (config.where, path) if p)
     made = finding(code, whole, **details)
-    return replace(made, file=config.document.file, line=config.line(line), closest=closest or made.closest)
+    return replace(made, file=config.file, line=config.line(line), closest=closest or made.closest)
 
 
 def _fault(config: ConfigText, fault: Fault) -> Finding:

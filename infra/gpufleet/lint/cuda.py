@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpufleet.catalog import cuda_min_driver, driver_version, gpu_model, known_bad_drivers
+from gpufleet.catalog import Place, cuda_min_driver, driver_version, gpu_model, known_to_fail
 from gpufleet.catalog.cuda import (
     Fit,
     KnownDriver,
@@ -29,19 +29,17 @@ def check_driver(checked: Checked, driver: KnownDriver | None) -> Iterator[Findi
     node = checked.node
     if driver is None or driver.low != driver.high or node is None or not 0 < len(node.mig) < node.gpus:
         return
-    for row in known_bad_drivers():
-        if row.applies.get("mig") == "partial" and row.concerns(driver.low):
-            fixed = f" from {row.fixed_in} on" if row.fixed_in else ""
-            made = finding(
-                "GF621",
-                checked.config.where,
-                value=driver.low,
-                when=row.when,
-                because=row.reason,
-                source=row.source,
-                fixed=fixed,
-            )
-            yield replace(made, file=checked.config.document.file, line=checked.config.line(1))
+    for row in known_to_fail("driver", driver.low, Place(mig="partial")):
+        made = finding(
+            "GF621",
+            checked.config.where,
+            value=driver.low,
+            when=row.when,
+            because=row.reason,
+            source=row.source,
+            remedy_text=row.remedy or "",
+        )
+        yield replace(made, file=checked.config.document.file, line=checked.config.line(1))
 
 
 def check_cuda(document: Document, driver: KnownDriver | None, node: NodeLayout | None) -> Iterator[Finding]:

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from gpufleet.device_plugin.yaml11 import Item, YamlError, read
+from gpufleet.device_plugin.yaml11 import Item, YamlError, children, read
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.path import PathParts, join_path
 from gpufleet.findings.registry import finding
 
 #: No real object is nested as deeply; API servers refuse such objects.
 MOST_LEVELS = 40
+#: Styles of texts whose lines are those of the file.
+BLOCKS = ("|", ">")
 _SEPARATOR = re.compile(r"(?m)^---[ \t]*(?:#[^\n]*)?\r?$")
 
 
@@ -27,11 +29,19 @@ class Kind(StrEnum):
     CONFIG_MAP = "ConfigMap"
     OPERATOR_VALUES = "GPU Operator values"
     CHART_VALUES = "device-plugin chart values"
+    NFD_VALUES = "Node Feature Discovery chart values"
+    HAMI_VALUES = "HAMi chart values"
+    DRA_VALUES = "DRA driver chart values"
     CLUSTER_POLICY = "ClusterPolicy"
     DAEMON_SET = "DaemonSet"
     WORKLOAD = "workload"
     NODE = "Node"
     SELECTOR = "object that selects pods"
+    LAYOUTS = "MIG layouts"
+    QUOTA = "ResourceQuota"
+    CLAIM = "claim, claim template, class of devices"
+    QUEUE = "queue"
+    DRIVER = "NVIDIADriver"
     OTHER = "other object"
     UNKNOWN = "unknown"
 
@@ -49,6 +59,12 @@ class Document:
     """What makes an offset of `root` one of the file; None where the text stands in a value of another document."""
     places: tuple[tuple[PathParts, PathParts], ...] = ()
     """Places of `root` that stand elsewhere in the text: (here, there)."""
+    from_files: tuple[tuple[PathParts, str], ...] = ()
+    """Places of `root` whose values stand in another file: a patch."""
+    named: bool = False
+    """Whether an object or an option says what it is; else its content alone does."""
+    release: str = ""
+    """The chart's release that an object names beside values."""
 
     @property
     def name(self) -> str:
@@ -65,6 +81,14 @@ class Document:
         """`kind` of a Kubernetes object."""
         return text_at(self.root, "kind")
 
+    def file_of(self, path: Sequence[str | int]) -> str:
+        """The file in which a value stands."""
+        whole = tuple(path)
+        for place, file in reversed(self.from_files):
+            if whole[: len(place)] == place:
+                return file
+        return self.file
+
     def found(
         self,
         code: str,
@@ -78,12 +102,13 @@ class Document:
         """A finding at a place in this document; without an item, at the nearest value that exists."""
         place = item if item is not None else nearest(self.root, path)
         at = line or place.key_line or place.line or None
+        file = self.file_of(path)
         for here, there in self.places:
             if tuple(path[: len(here)]) == here:
                 path = (*there, *path[len(here) :])
                 break
         made = finding(code, join_path((*self.prefix, *path)), **details)
-        return replace(made, file=self.file, line=at, closest=closest or made.closest)
+        return replace(made, file=file, line=at, closest=closest or made.closest)
 
 
 def get(item: Item | None, *path: str | int) -> Item | None:
@@ -131,6 +156,27 @@ def pairs(item: Item | None, *path: str | int) -> dict[str, Item]:
     """The map at a path; empty if there is none."""
     found = get(item, *path)
     return found.value if found is not None and isinstance(found.value, dict) else {}
+
+
+def read_inside(item: Item) -> Item | None:
+    """The YAML in a text value; every value in it has its line of the file. None where the text is empty.
+
+    Raises:
+        YamlError: the text is no YAML.
+    """
+    root = read("\n" * item.line + item.value).root  # a block begins on the line after its key
+    if root is not None and item.style not in BLOCKS:
+        _on_line(root, item.line)
+    return root
+
+
+def _on_line(item: Item, line: int) -> None:
+    """Puts a value and all in it on one line: that of the quoted text in which it stands."""
+    item.line = line
+    item.key_line = line if item.key_line else 0
+    item.style = '"' if item.style in BLOCKS else item.style  # a block in it has no lines of the file either
+    for inner in children(item):
+        _on_line(inner, line)
 
 
 def texts(item: Item | None) -> Iterator[str]:

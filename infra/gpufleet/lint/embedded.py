@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from gpufleet.device_plugin.yaml11 import Item, YamlError, children, read
+from gpufleet.device_plugin.yaml11 import Item, YamlError
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.path import PathParts
 from gpufleet.findings.registry import finding
-from gpufleet.lint.document import MOST_LEVELS, Document, Kind, entries, get, text_at
+from gpufleet.lint.document import BLOCKS, MOST_LEVELS, Document, Kind, entries, get, read_inside, text_at
+from gpufleet.lint.dynamo import dynamo_pods
 from gpufleet.lint.lone import lone_containers
 from gpufleet.lint.parameters import parameters, with_parameters
 from gpufleet.lint.recognise import kind_of
+from gpufleet.lint.unknown import OF_NODES, unknown
 
 _ARGO = tuple(
     ((*where, "helm", key), (*where, "chart"))
@@ -42,12 +44,18 @@ _IN_FILES: tuple[tuple[PathParts, PathParts], ...] = (
     (("helm", "values"), ("helm", "chart")),
     (("releases", "*", "values", "*"), ("releases", "*", "chart")),
 )
-_CHARTS = {"gpu-operator": Kind.OPERATOR_VALUES, "nvidia-device-plugin": Kind.CHART_VALUES}
-#: Kinds whose `limits` limit nodes, not containers.
-_LIMITED = ("NodePool", "Provisioner")
+_CHARTS = {
+    "gpu-operator": Kind.OPERATOR_VALUES,
+    "nvidia-device-plugin": Kind.CHART_VALUES,
+    "node-feature-discovery": Kind.NFD_VALUES,
+    "hami": Kind.HAMI_VALUES,
+    "dra-driver-nvidia-gpu": Kind.DRA_VALUES,
+    "nvidia-dra-driver-gpu": Kind.DRA_VALUES,
+}
+#: Keys beside the chart's name that hold its release.
+_RELEASE = ("version", "targetRevision", "chartVersion")
 #: Values that single parameters next to them override.
 _WITH_PARAMETERS = ("values", "valuesObject", "valuesContent")
-_BLOCKS = ("|", ">")
 _OURS = frozenset(_CHARTS.values())
 
 
@@ -64,15 +72,14 @@ def embedded(document: Document) -> Embedded:
     if document.kind is Kind.UNKNOWN:
         inside = _all_values(document, _IN_FILES)
         return replace(inside, documents=(*inside.documents, *_of_subcharts(document)))
-    if document.kind is not Kind.OTHER or document.api_kind == "CustomResourceDefinition":
+    if document.kind is not Kind.OTHER or document.api_kind in ("CustomResourceDefinition", *OF_NODES):
         return Embedded()
     inside = _all_values(document, _VALUES.get(document.api_kind, ()))
     documents, found = list(inside.documents), list(inside.found)
     documents += [_as_pod(document, path, item) for path, item in _pods(document.root, ())]
-    documents += lone_containers(document)
-    if not documents and document.api_kind not in _LIMITED and _asks_for_gpus(document.root, 0):
-        note = finding("GF505", "kind", kind=document.api_kind)
-        found.append(replace(note, file=document.file, line=document.root.line))
+    documents += [*dynamo_pods(document), *lone_containers(document)]
+    if not documents:
+        found += unknown(document)
     return Embedded(tuple(documents), tuple(found))
 
 
@@ -81,11 +88,13 @@ def _all_values(document: Document, places: Iterable[tuple[PathParts, PathParts]
     found: list[Finding] = []
     for one in places:
         for path, chart in _expanded(document.root, *one):
+            beside = (text_at(document.root, *chart[:-1], key) for key in _RELEASE)
+            release = next((text for text in beside if text), "")
             try:
-                documents += _values(document, path, text_at(document.root, *chart))
+                documents += _values(document, path, text_at(document.root, *chart), release)
             except YamlError as error:
                 holder = get(document.root, *path)
-                line = error.line if holder is None or holder.style in _BLOCKS else holder.line
+                line = error.line if holder is None or holder.style in BLOCKS else holder.line
                 if holder is not None and isinstance(holder.value, str) and "{{" in holder.value:
                     found.append(replace(finding("GF503", ""), file=document.file, line=line))
                 else:
@@ -113,7 +122,7 @@ def _expanded(root: Item, path: PathParts, chart: PathParts) -> Iterator[tuple[P
         yield from _expanded(root, (*path[:at], i, *path[at + 1 :]), same)
 
 
-def _values(document: Document, path: PathParts, chart: str) -> Iterator[Document]:
+def _values(document: Document, path: PathParts, chart: str, release: str) -> Iterator[Document]:
     item = get(document.root, *path)
     kind = _CHARTS.get(chart.rpartition("/")[2])
     if chart and kind is None and document.api_kind != "HelmChartConfig":
@@ -126,28 +135,16 @@ def _values(document: Document, path: PathParts, chart: str) -> Iterator[Documen
     if item is None:
         root = None
     elif isinstance(item.value, str):
-        text = "\n" * item.line + item.value  # a block begins on the line after its key: its lines are the file's
-        root = read(text).root
-        if root is not None and item.style not in _BLOCKS:
-            _on_line(root, item.line)
-        inside = replace(inside, text=text, shift=None)
+        root = read_inside(item)
+        inside = replace(inside, text="\n" * item.line + item.value, shift=None)
     else:
         root = item
     root = with_parameters(root, beside)
     if root is None or not isinstance(root.value, dict):
         return
-    kind = kind or kind_of(root)
+    named, kind = kind is not None, kind or kind_of(root)
     if kind in _OURS:
-        yield replace(inside, root=root, kind=kind)
-
-
-def _on_line(item: Item, line: int) -> None:
-    """Puts a value and all in it on one line: that of the quoted text in which it stands."""
-    item.line = line
-    item.key_line = line if item.key_line else 0
-    item.style = '"' if item.style in _BLOCKS else item.style  # a block in it has no lines of the file either
-    for inner in children(item):
-        _on_line(inner, line)
+        yield replace(inside, root=root, kind=kind, named=named, release=release)
 
 
 def _pods(item: Item, path: PathParts) -> Iterator[tuple[PathParts, Item]]:
@@ -169,17 +166,3 @@ def _as_pod(document: Document, path: PathParts, item: Item) -> Document:
     head = {"apiVersion": Item("v1", item.line), "kind": Item("Pod", item.line)}
     root = replace(item, value={**item.value, **head})
     return replace(document, root=root, kind=Kind.WORKLOAD, prefix=(*document.prefix, *path))
-
-
-def _asks_for_gpus(item: Item, level: int) -> bool:
-    if level > MOST_LEVELS:
-        return False
-    if isinstance(item.value, list):
-        return any(_asks_for_gpus(entry, level + 1) for entry in item.value)
-    if not isinstance(item.value, dict):
-        return False
-    for key, value in item.value.items():
-        inside = value.value if key in ("limits", "requests") and isinstance(value.value, dict) else {}
-        if any(name.startswith("nvidia.com/") for name in inside) or _asks_for_gpus(value, level + 1):
-            return True
-    return False

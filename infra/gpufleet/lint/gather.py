@@ -66,7 +66,7 @@ class Gathered:
     @cached_property
     def config_maps(self) -> tuple[str, ...]:
         """Names of the ConfigMaps in which some key is meant for the device plugin."""
-        return tuple(k.name for k in self.with_configs if k.document.kind is Kind.CONFIG_MAP)
+        return tuple(k.name for k in self.with_configs if k.document.kind is Kind.CONFIG_MAP and k.name)
 
     def named(self, name: str) -> KeySet | None:
         """The first set of keys of a name."""

@@ -12,7 +12,9 @@ from gpufleet.lint.node import UNKNOWN_PRODUCT
 PREFIX = "nvidia.com/"
 SHARED = ".shared"
 #: Names that HAMi adds (chart hami 2.10.0).
-HAMI = frozenset({"nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores", "nvidia.com/priority"})
+HAMI_MEMORY, HAMI_PERCENTAGE = "nvidia.com/gpumem", "nvidia.com/gpumem-percentage"
+HAMI_CORES, HAMI_PRIORITY = "nvidia.com/gpucores", "nvidia.com/priority"
+HAMI = frozenset({HAMI_MEMORY, HAMI_PERCENTAGE, HAMI_CORES, HAMI_PRIORITY})
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,14 @@ class Share:
 
 @dataclass(frozen=True)
 class Offers:
-    """Resources by name. `certain` if the user described the node, so that it offers nothing else."""
+    """Resources by name. `certain` if the user described the node, so that it offers nothing else; `planned` if it is
+    what the plan of a stack promises."""
 
     shares: dict[str, Share] = field(default_factory=dict)
     capacity: dict[str, int] = field(default_factory=dict)
     products: frozenset[str] = frozenset()
     certain: bool = False
+    planned: bool = False
 
     def share(self, resource: str) -> Share | None:
         """How a resource is shared; None if it is not known to be shared."""
@@ -59,6 +63,12 @@ def offers(checked: Iterable[Checked], node: NodeLayout | None) -> Offers:
             if known is None or (known.replicas or 0) < replicas:
                 shares[resource] = Share(answer.strategy, replicas, bool(answer.fail_gt1))
     return Offers(shares, capacity, frozenset(products), certain)
+
+
+def of_plugin(resource: str) -> bool:
+    """Whether only NVIDIA's plugin, or HAMi, gives a resource such a name. Networks and KubeVirt have other names."""
+    name = resource.removeprefix(PREFIX)
+    return resource in HAMI or name in ("gpu", "gpu" + SHARED) or name.startswith("mig-")
 
 
 def name_is_possible(resource: str) -> bool:

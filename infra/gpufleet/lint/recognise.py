@@ -11,6 +11,7 @@ from gpufleet.device_plugin import golang, options
 from gpufleet.device_plugin.yaml11 import Item, YamlError, read
 from gpufleet.findings.finding import closest_match
 from gpufleet.lint.document import Document, Kind, get, pairs, text_at
+from gpufleet.lint.recognise_values import values_kind
 from gpufleet.lint.tables import table
 
 #: Kubernetes kinds that carry a pod, with the path to its spec.
@@ -34,12 +35,19 @@ _KINDS = {
     "PodDisruptionBudget": Kind.SELECTOR,
     "PodMonitor": Kind.SELECTOR,
     "NetworkPolicy": Kind.SELECTOR,
+    "ResourceQuota": Kind.QUOTA,
+    **dict.fromkeys(("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ComputeDomain"), Kind.CLAIM),
+    **dict.fromkeys(("ResourceFlavor", "ClusterQueue", "LocalQueue", "Cohort", "Queue"), Kind.QUEUE),
+    "NVIDIADriver": Kind.DRIVER,
 }
 #: Names under which --as forces a kind.
 FORCED = {
     "config": Kind.CONFIG,
     "operator-values": Kind.OPERATOR_VALUES,
     "chart-values": Kind.CHART_VALUES,
+    "nfd-values": Kind.NFD_VALUES,
+    "hami-values": Kind.HAMI_VALUES,
+    "dra-values": Kind.DRA_VALUES,
 }
 #: API groups of the kinds above; other groups have kinds of the same names (Kyverno's ClusterPolicy, Volcano's Job).
 _GROUPS: dict[str, tuple[str, ...]] = {
@@ -49,6 +57,11 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "PodDisruptionBudget": ("policy",),
     "PodMonitor": ("monitoring.coreos.com",),
     "NetworkPolicy": ("networking.k8s.io", "extensions"),
+    **dict.fromkeys(("ResourceClaim", "ResourceClaimTemplate", "DeviceClass"), ("resource.k8s.io",)),
+    "ComputeDomain": ("resource.nvidia.com",),
+    **dict.fromkeys(("ResourceFlavor", "ClusterQueue", "LocalQueue", "Cohort"), ("kueue.x-k8s.io",)),
+    "Queue": ("scheduling.volcano.sh",),
+    "NVIDIADriver": ("nvidia.com",),
 }
 _SHARING_WORDS = re.compile(r"(?i)\b(time_?-?slicing|replicas|renameByDefault|migStrategy)\b")
 
@@ -61,45 +74,13 @@ def kind_of(root: Item) -> Kind:
         if group and group not in _GROUPS.get(kind, ()):
             return Kind.OTHER
         return _KINDS.get(kind) or (Kind.WORKLOAD if kind in POD_PATHS else Kind.OTHER)
+    if "mig-configs" in keys:
+        return Kind.LAYOUTS
     if looks_like_config(root):
         return Kind.CONFIG
-    operator, chart = table("operator_values"), table("chart_values")
-    if set(keys) == {"spec"} and len(set(pairs(root, "spec")) & set(operator["mark"])) >= 1:
+    if set(keys) == {"spec"} and len(set(pairs(root, "spec")) & set(table("operator_values")["mark"])) >= 1:
         return Kind.CLUSTER_POLICY  # a patch for one, as `kubectl patch --patch-file` takes it
-    if set(pairs(root, "devicePlugin")) & set(operator["of_hami"]):
-        return Kind.UNKNOWN
-    if get(root, "devicePlugin", "config") is not None or len(set(keys) & set(operator["mark"])) >= 2:
-        return Kind.OPERATOR_VALUES
-    marks = set(keys) & set(chart["mark"])
-    if _is_chart_config(root) or len(marks) >= 2 or marks - {"gfd", "config", "mps"}:
-        return Kind.CHART_VALUES
-    marks = set(keys) & {*operator["mark"], "mig"}
-    if marks - set(operator["common"]) or (marks and _all_known(root, operator["keys"])):
-        return Kind.OPERATOR_VALUES
-    return Kind.CHART_VALUES if "gfd" in keys else Kind.UNKNOWN
-
-
-def _all_known(root: Item, known: list[str]) -> bool:
-    """Whether every key is a key of the chart, or a mistyped one."""
-    return all(closest_match(key, known) for key in pairs(root))
-
-
-def _is_chart_config(root: Item) -> bool:
-    """Whether `config` looks as in the plugin's chart; other charts have a `config.name` too."""
-    config = pairs(root, "config")
-    if "fallbackStrategies" in config:
-        return True
-    if any(isinstance(v.value, str) and text_is_config(v.value) for v in pairs(root, "config", "map").values()):
-        return True
-    image = text_at(root, "image", "repository")
-    known = table("chart_values")
-    return (
-        bool(config)
-        and set(config) <= set(known["sections"]["config"])
-        and not pairs(root, "config", "map")
-        and _all_known(root, known["keys"])
-        and (not image or "k8s-device-plugin" in image)
-    )
+    return values_kind(root, text_is_config)
 
 
 def looks_like_config(root: Item) -> bool:
@@ -165,4 +146,4 @@ def recognise(documents: list[Document], forced: Kind | None) -> Iterator[Docume
             for i, item in enumerate(items.value):
                 yield replace(document, root=item, kind=kind_of(item), prefix=("items", i))
         else:
-            yield replace(document, kind=forced or kind_of(document.root))
+            yield replace(document, kind=forced or kind_of(document.root), named=forced is not None)

@@ -9,18 +9,26 @@ from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.device_plugin import NodeLayout
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import finding
+from gpufleet.lint.chart_values import CHART_KINDS, check_chart
 from gpufleet.lint.config import Checked, check_config
 from gpufleet.lint.cuda import check_cuda, check_driver
 from gpufleet.lint.daemon_set import check_daemon_set, check_registrars
 from gpufleet.lint.document import Document, Kind, parse
 from gpufleet.lint.embedded import embedded
 from gpufleet.lint.gather import Gathered, gather
-from gpufleet.lint.offers import offers
+from gpufleet.lint.hami import check_privileged, check_requests, check_whole_cards
+from gpufleet.lint.known_bad import check_known_bad
+from gpufleet.lint.kustomize import follow
+from gpufleet.lint.objects import check_objects
+from gpufleet.lint.offers import Offers, offers
+from gpufleet.lint.place import Place, PoolNode, Taint
+from gpufleet.lint.placement import Stay, is_placed, stay
+from gpufleet.lint.programs import check_programs
 from gpufleet.lint.recognise import recognise
 from gpufleet.lint.selection import check_selection
 from gpufleet.lint.sharing import check_reservations, check_sharing
 from gpufleet.lint.values import check_values
-from gpufleet.lint.workload import Taint, check_taints, check_workload
+from gpufleet.lint.workload import GPU, check_own_taints, check_workload
 
 _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
@@ -30,7 +38,8 @@ class Options:
     """What the user says about the nodes (layout, the plugin's environment, driver, taints), and a forced kind.
 
     `driver` is an exact version, or what is known of a pool's driver. `env` counts before what the texts say of the
-    plugin's environment, `pool_env` only where they say nothing of it.
+    plugin's environment, `pool_env` only where they say nothing of it. `pool` is the pool of a stack whose nodes
+    these are.
     """
 
     node: NodeLayout | None = None
@@ -39,6 +48,7 @@ class Options:
     kind: Kind | None = None
     taints: tuple[Taint, ...] = ()
     pool_env: Mapping[str, str] = field(default_factory=dict)
+    pool: PoolNode | None = None
 
     @property
     def known_driver(self) -> KnownDriver | None:
@@ -48,11 +58,17 @@ class Options:
 
 @dataclass(frozen=True)
 class Report:
-    """All findings, by file and line, and every configuration with what a node makes of it."""
+    """All findings, by file and line, and every configuration with what a node makes of it.
+
+    `stays` says of each workload whether it can run there. With a pool of a stack its findings are not among `found`:
+    whether they count depends on the other pools (`gpufleet.lint.pools`).
+    """
 
     found: tuple[Finding, ...]
     checked: tuple[Checked, ...]
     documents: tuple[Document, ...]
+    node: NodeLayout | None = None
+    stays: tuple[tuple[Document, Stay], ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -65,20 +81,42 @@ def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Re
     options = options or Options()
     found: list[Finding] = []
     documents: list[Document] = []
-    for name, text in files:
+    texts = dict(files)
+    given: list[Document] = []
+    for name, text in texts.items():
         mine, unread = parse(name, text)
         found += unread
-        for document in _as_files(list(recognise(mine, options.kind)), text):
-            inside = embedded(document)
-            known = document.kind is not Kind.UNKNOWN or not inside.documents
-            documents += [document, *inside.documents] if known else inside.documents
-            found += inside.found
+        given += _as_files(list(recognise(mine, options.kind)), text)
+    given, told = follow(given, texts)
+    found += told
+    for document in given:
+        inside = embedded(document)
+        known = document.kind is not Kind.UNKNOWN or not inside.documents
+        documents += [document, *inside.documents] if known else inside.documents
+        found += inside.found
     run = gather(documents, options.env, options.pool_env)
     checked = [check_config(config, options.node) for config in run.configs]
     found += [d for one in checked for d in one.found]
     found += [d for one in checked for d in check_driver(one, options.known_driver)]
-    found += check_documents(run, checked, options)
-    return Report(tuple(in_order(found)), tuple(checked), tuple(documents))
+    place = _place(checked, options)
+    stays = [(document, stay(document, place)) for document in run.documents if is_placed(document)]
+    found += check_documents(run, checked, options, place, stays)
+    if options.pool is None:
+        found += [d for _, one in stays for d in (*(d for _, d in one.obstacles), *one.faults)]
+    return Report(tuple(in_order(found)), tuple(checked), tuple(documents), options.node, tuple(stays))
+
+
+def _place(checked: list[Checked], options: Options) -> Place:
+    """What the nodes offer: by the configurations among the texts, else by the plan of the pool."""
+    pool = options.pool
+    own = [one for one in checked if pool is not None and one.config.path and one.config.path[-1] == pool.profile]
+    given = offers(own or checked, options.node)
+    if pool is None:
+        plain = options.node is not None and not checked and not options.node.mig
+        return Place(given, options.taints, gpus=options.node.gpus if plain and options.node else None)
+    if not checked:
+        given = pool.offers or Offers(planned=True)
+    return Place(given, options.taints, pool)
 
 
 def _as_files(documents: list[Document], text: str) -> list[Document]:
@@ -89,22 +127,41 @@ def _as_files(documents: list[Document], text: str) -> list[Document]:
     return [replace(first, text=text)]
 
 
-def check_documents(run: Gathered, checked: list[Checked], options: Options) -> list[Finding]:
-    """All checks except those of single configurations."""
+def check_documents(
+    run: Gathered, checked: list[Checked], options: Options, place: Place, stays: list[tuple[Document, Stay]]
+) -> list[Finding]:
+    """All checks except those of single configurations and of the place."""
     found: list[Finding] = []
-    given = offers(checked, options.node)
+    names = (options.pool.resources if options.pool else ()) or tuple(place.offers.capacity) or (GPU,)
+    away = {id(document) for document, one in stays if not one.fits}
     workloads = run.of(Kind.WORKLOAD, Kind.DAEMON_SET)
     for document in run.of(Kind.OPERATOR_VALUES, Kind.CHART_VALUES, Kind.CLUSTER_POLICY):
         found += check_values(document, run, checked)
+    for document in run.of(*CHART_KINDS):
+        found += check_chart(document)
     for document in workloads:
+        # What a node makes of a pod is no matter where the pod cannot be.
+        elsewhere = options.pool is not None and id(document) in away
+        here = Offers(planned=place.offers.planned) if elsewhere else place.offers
         found += check_daemon_set(document, run, checked)
-        found += check_workload(document, given)
-        found += check_sharing(document, given)
+        found += check_workload(document, here, names)
+        found += check_requests(document)
+        found += check_programs(document, names[0])
+        found += check_own_taints(document, options.taints)
+        if elsewhere:
+            continue
+        found += check_sharing(document, here)
         found += check_cuda(document, options.known_driver, options.node)
-        found += check_taints(document, options.taints)
-    found += check_reservations(workloads, given)
+        if options.pool is not None and options.pool.cards is not None:
+            found += check_privileged(document)
+            found += check_whole_cards(document, options.pool.cards)
+    found += check_reservations([d for d in workloads if id(d) not in away], place.offers)
     found += check_selection(run)
     found += check_registrars(run)
+    driver = options.known_driver
+    exact = driver.low if driver is not None and driver.low == driver.high else None
+    found += check_known_bad(run, checked, options.node, exact)
+    found += check_objects(run, checked, place.offers, options.node, stack=options.pool is not None)
     known = {id(config.document) for config in run.configs}
     for document in run.documents:
         if document.kind is Kind.UNKNOWN and id(document) not in known:

@@ -8,11 +8,13 @@ from typing import Any
 
 from gpufleet.device_plugin.yaml11 import Item
 from gpufleet.findings.finding import Finding
+from gpufleet.lint.demand import requests
 from gpufleet.lint.document import Document, entries, get, text_at
 from gpufleet.lint.offers import Offers, Share
 from gpufleet.lint.pods import Container, containers, pod_path, pod_spec, program
+from gpufleet.lint.quantity import count
 from gpufleet.lint.tables import table
-from gpufleet.lint.workload import count, gpu_requests, requests
+from gpufleet.lint.workload import gpu_requests
 
 _HOST = "kubernetes.io/hostname"
 

@@ -1,34 +1,39 @@
-"""The nodes of a stack's pools, as lint needs them: layout and driver."""
+"""The pools of a stack, as lint needs them: what the plan says of their nodes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from gpufleet.catalog.cuda import KnownDriver
+from gpufleet.catalog import distribution
 from gpufleet.compiled import compile_file
-from gpufleet.device_plugin import NodeLayout
+from gpufleet.device_plugin import NodeLayout, predict
 from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.lint.gather import operator_env
 from gpufleet.lint.node import UNKNOWN_PRODUCT
-from gpufleet.parts.taints import Taint
+from gpufleet.lint.offers import Offers, Share
+from gpufleet.lint.place import DISCOVERED, Cards, Labels, PoolNode, Quota, RuntimeClasses
+from gpufleet.parts.names import METHOD_LABEL, POOL_LABEL
 from gpufleet.stackfile.project import project
+from gpufleet.teams.teams import team_plans
+
+#: Classes that the operator makes beside its own while CDI is on (NVIDIA/gpu-operator, transformRuntimeClass).
+_OF_OPERATOR = ("nvidia-cdi", "nvidia-legacy")
+#: Labels that only gpufleet writes.
+_OURS = "gpufleet.dev/"
+_PRODUCT = "nvidia.com/gpu.product"
 
 
 @dataclass(frozen=True)
-class PoolNode:
-    """A node of a pool: its layout with the MIG instances that the stack cuts, what is known of its driver, its taints,
-    and the environment that the stack gives the plugin there."""
+class StackNodes:
+    """All pools that were asked for, and the fleet that they are of."""
 
-    name: str
-    node: NodeLayout
-    driver: KnownDriver | None
-    taints: tuple[Taint, ...]
-    env: dict[str, str] = field(default_factory=dict)
+    pools: tuple[PoolNode, ...]
+    fleet: Fleet
 
 
-def pools_of(stack: str | None, file: Path | None, pool: str | None) -> list[PoolNode]:
-    """A node of every pool whose hardware the catalogue knows.
+def nodes_of(stack: str | None, file: Path | None, pool: str | None) -> StackNodes:
+    """A node of every pool of a stack, or of one.
 
     Raises:
         ValueError: no such stack or pool, the stack file has errors, or nothing is known about its hardware.
@@ -43,14 +48,52 @@ def pools_of(stack: str | None, file: Path | None, pool: str | None) -> list[Poo
     fleet = compiled.fleet
     if fleet is None:
         raise ValueError(f"{path} has errors; see gpufleet plan")
-    found: list[PoolNode] = []
-    for one in fleet.pools:
-        node = _node(one) if pool in (None, one.name) else None
-        if node is not None:
-            found.append(PoolNode(one.name, node, one.driver, one.taints, _env(fleet)))
-    if not found:
-        raise ValueError(f"{path} has no pool {pool}" if pool else f"{path}: the hardware of no pool is known")
-    return found
+    found = of_fleet(fleet)
+    if pool is not None:
+        found = tuple(one for one in found if one.name == pool)
+        if not found:
+            raise ValueError(f"{path} has no pool {pool}")
+    if all(one.node is None for one in found):
+        raise ValueError(f"{path}: the hardware of no pool is known")
+    return StackNodes(found, fleet)
+
+
+def of_fleet(fleet: Fleet) -> tuple[PoolNode, ...]:
+    """A node of every pool of a fleet."""
+    values: dict[str, list[str]] = {}
+    for pool in fleet.pools:
+        for key, value in pool.offer.labels.items():
+            if value not in values.setdefault(key, []):
+                values[key].append(value)
+    decided = frozenset(key for pool in fleet.pools for key in pool.labels) | {POOL_LABEL, METHOD_LABEL}
+    known = distribution(fleet.distribution)
+    resources = tuple(dict.fromkeys(name for pool in fleet.served for name in pool.method.resources))
+    exist = _classes(fleet)
+    quotas = _quotas(fleet)
+    found = []
+    for pool in fleet.pools:
+        node = _node(pool)
+        found.append(
+            PoolNode(
+                name=pool.name,
+                node=node,
+                driver=pool.driver,
+                taints=pool.taints,
+                env=_env(fleet),
+                offers=_offers(fleet, pool, node),
+                profile=pool.profile_name,
+                resources=resources,
+                labels=_labels(fleet, pool, decided),
+                selector=dict(pool.selector),
+                values=values,
+                classes=RuntimeClasses(pool.runtime_class, exist, pool.method.own_plugin),
+                most_nodes=_most_nodes(pool),
+                cards=_cards(pool),
+                adds_tolerations=known is not None and known.adds_tolerations,
+                quotas=quotas,
+            )
+        )
+    return tuple(found)
 
 
 def _node(pool: FleetPool) -> NodeLayout | None:
@@ -72,3 +115,62 @@ def _env(fleet: Fleet) -> dict[str, str]:
     if fleet.release is None:
         return {}
     return {**operator_env(None), "MIG_STRATEGY": fleet.release.mig_strategy}
+
+
+def _offers(fleet: Fleet, pool: FleetPool, node: NodeLayout | None) -> Offers | None:
+    """What the plan promises for a node; None where somebody else's software offers it, or the hardware is unknown."""
+    if pool.owner == "none":
+        return Offers(certain=True, planned=True)
+    if not pool.served or pool.profile is None or node is None or not pool.offer.known:
+        return None
+    shares: dict[str, Share] = {}
+    if not pool.method.own_plugin:
+        answer = predict(pool.profile.config, node, env=_env(fleet))
+        refuses = bool(answer.fail_gt1)
+        shares = {name: Share(answer.strategy, times, refuses) for name, times in answer.factors.items()}
+    return Offers(shares, dict(pool.offer.resources), certain=True, planned=True)
+
+
+def _cards(pool: FleetPool) -> Cards | None:
+    """HAMi registers each card with its memory times the scaling (Project-HAMi/HAMi, devices.go)."""
+    if not pool.method.vgpus or pool.hardware.gpus is None:
+        return None
+    memory = pool.hardware.model.memory_mib if pool.hardware.model else None
+    scaled = int(memory * pool.method.memory_scale) if memory else None
+    return Cards(pool.hardware.gpus, scaled, pool.method.pods_per_device)
+
+
+def _labels(fleet: Fleet, pool: FleetPool, decided: frozenset[str]) -> Labels:
+    if not pool.nodes.labelled:  # somebody else labels these nodes, so they may carry more
+        decided = frozenset()
+    prefixes = [_OURS]
+    if pool.served and fleet.release is None:
+        prefixes.append(DISCOVERED)
+    elif pool.served and pool.hardware.model and pool.hardware.model.product:
+        decided = decided | {_PRODUCT}
+    return Labels(dict(pool.offer.labels), decided, tuple(prefixes))
+
+
+def _most_nodes(pool: FleetPool) -> int | None:
+    return pool.nodes.count[1] if pool.nodes.count else None
+
+
+def _classes(fleet: Fleet) -> frozenset[str] | None:
+    """NVIDIA's runtime classes of the cluster; None where somebody may have made more than the stack knows of."""
+    found = {pool.runtime_class for pool in fleet.served}
+    if fleet.release is None:
+        if fleet.place.kubeconfig(fleet.stack) is not None:  # a cluster that others have made
+            return None
+    elif not fleet.release.cdi.nri:  # with that the operator deletes its classes
+        found |= {fleet.release.runtime_class, *(_OF_OPERATOR if fleet.release.cdi.enabled else ())}
+    return frozenset(name for name in found if name)
+
+
+def _quotas(fleet: Fleet) -> dict[str, Quota]:
+    """By namespace, what a team's quota allows."""
+    found = {}
+    for team in team_plans(fleet):
+        hard = {key.removeprefix("requests."): int(count) for key, count in team.quota.items() if count.isdigit()}
+        if hard:
+            found[team.namespace] = Quota(team.name, hard)
+    return found

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from gpufleet.catalog import DriverVersion, driver_version
 from gpufleet.device_plugin import NodeLayout, predict
 from gpufleet.device_plugin.options import by_path
 from gpufleet.device_plugin.yaml11 import Item
-from gpufleet.findings.finding import Finding, closest_match
+from gpufleet.findings.finding import Finding
 from gpufleet.lint.config import Checked
 from gpufleet.lint.document import Document, Kind, entries, get, pairs, text_at, texts, truth
 from gpufleet.lint.gather import Gathered, chart_env, operator_env, plugin_enabled
@@ -23,7 +22,6 @@ def check_values(document: Document, run: Gathered, checked: list[Checked]) -> I
     """Everything about one values file or ClusterPolicy that its own text decides."""
     mine = [c for c in checked if c.config.document is document]
     if document.kind is Kind.OPERATOR_VALUES:
-        yield from _unknown_keys(document, table("operator_values"))
         yield from _no_op(document)
         yield from _operator(document, document.root, ())
         yield from _created_config(document)
@@ -35,7 +33,6 @@ def check_values(document: Document, run: Gathered, checked: list[Checked]) -> I
         yield from _operator(document, spec, ("spec",))
         yield from _refused(document, spec, ("spec",), operator_env(spec), mine)
     elif document.kind is Kind.CHART_VALUES:
-        yield from _unknown_keys(document, table("chart_values"))
         yield from _chart_config(document)
         yield from _switched_off(document, document.root, (), mine)
         yield from _chart_features(document, mine)
@@ -66,17 +63,6 @@ def _value_of(document: Document, option: str) -> str:
 
 def _allowed(option: str) -> tuple[str, ...]:
     return by_path()[option].allowed if option in by_path() else ()
-
-
-def _unknown_keys(document: Document, known: Any) -> Iterator[Finding]:
-    for section, keys in {"": known["keys"], **known["sections"]}.items():
-        path = tuple(section.split(".")) if section else ()
-        for key, item in pairs(document.root, *path).items():
-            if key not in keys:
-                near = closest_match(key, keys)
-                yield document.found(
-                    "GF550", (*path, key), item, key=key, value=key, allowed=keys if near else (), closest=near
-                )
 
 
 def _no_op(document: Document) -> Iterator[Finding]:

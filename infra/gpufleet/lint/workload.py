@@ -2,54 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
-from typing import Protocol
 
 from gpufleet.device_plugin.yaml11 import Item
 from gpufleet.findings.finding import Finding, closest_match
+from gpufleet.lint.demand import place_of, requests
 from gpufleet.lint.document import Document, entries, get, pairs, text_at
 from gpufleet.lint.offers import HAMI, PREFIX, Offers, name_is_possible
+from gpufleet.lint.place import Taint
 from gpufleet.lint.pods import Container, containers, pod_path, pod_spec, program
+from gpufleet.lint.quantity import count, is_placeholder
 
-
-class Taint(Protocol):
-    """A taint of a node."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def value(self) -> str: ...
-    @property
-    def effect(self) -> str: ...
-
-
-_QUANTITY = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(m|k|M|G|Ki|Mi|Gi|[eE][+-]?\d{1,2})?")
-#: `${GPUS}` of envsubst, `<number>` of documentation, `{{ gpus }}` of a template, `?*` of a policy's pattern.
-_PLACEHOLDER = re.compile(r"[${}<>*?|]")
-_FACTORS: dict[str, Fraction | int] = {
-    "": 1,
-    "m": Fraction(1, 1000),
-    "k": 10**3,
-    "M": 10**6,
-    "G": 10**9,
-    "Ki": 2**10,
-    "Mi": 2**20,
-    "Gi": 2**30,
-}
 #: `gpu`, `nvidia/gpu`, `nvidia-gpu`, `nvidia.com.gpu`, and the name of Kubernetes 1.6 to 1.10.
 _MISTYPED = re.compile(r"(?i)(nvidia[-._/]?)?gpus?|nvidia\.com?[-._]gpus?|alpha\.kubernetes\.io/nvidia-gpu")
 GPU = _TAINT = "nvidia.com/gpu"
-
-
-def requests(container: Container) -> dict[str, Item]:
-    """GPU resources of a container; limits count before requests, and 0 of a resource is no request."""
-    found: dict[str, Item] = {}
-    for part in ("requests", "limits"):
-        found |= {k: v for k, v in pairs(container.item, "resources", part).items() if k.startswith(PREFIX)}
-    return {k: v for k, v in found.items() if count(v) != 0}
 
 
 def gpu_requests(document: Document) -> dict[str, Item]:
@@ -60,29 +27,13 @@ def gpu_requests(document: Document) -> dict[str, Item]:
     return found
 
 
-def count(item: Item) -> int | None:
-    """A quantity (`2`, `"2"`, `2000m`, `1k`) as a whole number, or None where it is none."""
-    value = item.value
-    if isinstance(value, float):
-        return int(value) if math.isfinite(value) and value == int(value) else None
-    if isinstance(value, int):
-        return None if isinstance(value, bool) else value
-    match = _QUANTITY.fullmatch(value) if isinstance(value, str) and len(value) < 20 else None
-    if match is None:
-        return None
-    unit = match[3] or ""
-    factor: Fraction | int = _FACTORS[unit] if unit in _FACTORS else Fraction(10) ** int(unit[1:])
-    number = Fraction(f"{match[1]}{match[2]}") * factor
-    return int(number) if number.denominator == 1 else None
-
-
-def check_workload(document: Document, offers: Offers) -> Iterator[Finding]:
-    """Everything about one pod-carrying object but sharing of memory and spread."""
+def check_workload(document: Document, offers: Offers, names: Sequence[str]) -> Iterator[Finding]:
+    """Everything about one pod-carrying object but sharing of memory and spread. `names` are resources to ask for."""
     if any(program(c) for c in containers(document)):
         return  # the plugin's own pods see every GPU on purpose
     for container in containers(document):
         asked = requests(container)
-        yield from _container(document, container, asked, offers)
+        yield from _container(document, container, asked, offers, names)
         yield from _mistyped(document, container)
         yield from _visible(document, container, asked)
     spec, path = pod_spec(document), pod_path(document) or ()
@@ -91,19 +42,19 @@ def check_workload(document: Document, offers: Offers) -> Iterator[Finding]:
         users = get(spec, "hostUsers")
         if users is not None and users.value is False:
             yield document.found("GF611", (*path, "hostUsers"), users)
-        yield from _toleration(document, asked)
-        yield from _product(document, offers)
+        if not offers.planned:  # the plan knows taints and labels of the nodes
+            yield from _toleration(document, asked)
+            yield from _product(document, offers)
 
 
 def _container(
-    document: Document, container: Container, asked: dict[str, Item], offers: Offers
+    document: Document, container: Container, asked: dict[str, Item], offers: Offers, names: Sequence[str]
 ) -> Iterator[Finding]:
     limits = pairs(container.item, "resources", "limits")
     for resource, item in asked.items():
-        part = "limits" if resource in limits else "requests"
-        path = (*container.path, "resources", part, resource)
+        path = place_of(container, resource)
         number = count(item)
-        if number is None and not (isinstance(item.value, str) and _PLACEHOLDER.search(item.value)):
+        if number is None and not is_placeholder(item.value):
             why = "The API server refuses fractions of extended resources."
             if item.value is None:
                 why = "The API server takes null for 0: the container gets no GPU."
@@ -113,9 +64,14 @@ def _container(
         wanted = pairs(container.item, "resources", "requests").get(resource)
         if resource not in limits or (wanted is not None and count(wanted) != number):
             yield document.found("GF605", path, wanted or item, key=resource)
-        yield from _name(document, path, item, resource, offers)
-        if number is not None and number > 1:
-            yield from _several(document, path, item, resource, number, offers)
+        if not name_is_possible(resource):
+            allowed = names if offers.certain else ()
+            near = closest_resource(resource, list(names))
+            yield document.found("GF602", path, item, value=resource, allowed=allowed, closest=near)
+        share = offers.share(resource)
+        offered = not offers.planned or resource in offers.capacity
+        if number is not None and number > 1 and share is not None and offered and not share.refuses_more_than_one:
+            yield document.found("GF600", path, item, value=number, key=resource)
     mig = sorted(r for r in asked if r.startswith(PREFIX + "mig-"))
     total = sum(count(asked[r]) or 0 for r in mig)
     if len(mig) > 1 or total > 1:
@@ -133,34 +89,10 @@ def _mistyped(document: Document, container: Container) -> Iterator[Finding]:
                 yield document.found("GF602", path, item, value=resource, closest=GPU)
 
 
-def _name(
-    document: Document, path: tuple[str | int, ...], item: Item, resource: str, offers: Offers
-) -> Iterator[Finding]:
-    known = list(offers.capacity) or ["nvidia.com/gpu"]
-    if not name_is_possible(resource):
-        near = _closest(resource, known)
-        yield document.found("GF602", path, item, value=resource, allowed=known if offers.certain else (), closest=near)
-    elif offers.certain and resource not in offers.capacity and resource == resource.lower():
-        offered = ", ".join(f"{k}: {v}" for k, v in sorted(offers.capacity.items())) or "nothing"
-        near = _closest(resource, known)
-        yield document.found("GF603", path, item, value=resource, allowed=known, closest=near, offered=offered)
-
-
-def _closest(resource: str, known: list[str]) -> str | None:
+def closest_resource(resource: str, known: list[str]) -> str | None:
+    """The name that was meant."""
     repaired = re.sub(r"/mig(?=\d)", "/mig-", resource)  # a sample in wide use lacks the dash
     return repaired if repaired != resource else closest_match(resource, known)
-
-
-def _several(
-    document: Document, path: tuple[str | int, ...], item: Item, resource: str, number: int, offers: Offers
-) -> Iterator[Finding]:
-    share = offers.share(resource)
-    if share is None:
-        return
-    if share.refuses_more_than_one:
-        yield document.found("GF601", path, item, value=number, key=resource)
-    else:
-        yield document.found("GF600", path, item, value=number, key=resource)
 
 
 def _visible(document: Document, container: Container, asked: dict[str, Item]) -> Iterator[Finding]:
@@ -188,22 +120,23 @@ def _toleration(document: Document, asked: dict[str, Item]) -> Iterator[Finding]
     yield document.found("GF610", path, value=others[0])
 
 
-def check_taints(document: Document, taints: Sequence[Taint]) -> Iterator[Finding]:
-    """Taints of the nodes that neither the pod nor the cluster's admission tolerates.
+def check_own_taints(document: Document, taints: Sequence[Taint]) -> Iterator[Finding]:
+    """Taints that keep the plugin's own pods off the nodes. They request nothing, so no admission helps them."""
+    if any(program(c) for c in containers(document)):
+        for taint in untolerated(pod_spec(document), taints):
+            yield repelled(document, taint)
 
-    Clusters add a toleration for the key of the requested resource (ExtendedResourceToleration); a DaemonSet of the
-    plugin requests nothing and gets none.
-    """
-    asked = gpu_requests(document)
-    own = any(program(c) for c in containers(document))
-    if not asked and not own:
-        return
-    spec, path = pod_spec(document), pod_path(document) or ()
-    for taint in taints:
-        if taint.effect == "PreferNoSchedule" or taint.key in asked or _tolerated(spec, taint):
-            continue
-        value = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-        yield document.found("GF620", (*path, "tolerations"), value=value, key=taint.key, effect=taint.effect)
+
+def repelled(document: Document, taint: Taint) -> Finding:
+    """The finding about a taint that a pod does not tolerate."""
+    path = (*(pod_path(document) or ()), "tolerations")
+    value = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+    return document.found("GF620", path, value=value, key=taint.key, effect=taint.effect)
+
+
+def untolerated(spec: Item | None, taints: Sequence[Taint]) -> list[Taint]:
+    """The taints that keep a pod off."""
+    return [taint for taint in taints if taint.effect != "PreferNoSchedule" and not _tolerated(spec, taint)]
 
 
 def _tolerated(spec: Item | None, taint: Taint) -> bool:
@@ -211,6 +144,8 @@ def _tolerated(spec: Item | None, taint: Taint) -> bool:
         key, value = text_at(toleration, "key"), text_at(toleration, "value")
         exists = text_at(toleration, "operator") == "Exists"
         effect = text_at(toleration, "effect")
+        if is_placeholder(key) or is_placeholder(value):
+            return True
         if effect in ("", taint.effect) and (
             (exists and key in ("", taint.key)) or (not exists and key == taint.key and value == taint.value)
         ):

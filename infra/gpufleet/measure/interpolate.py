@@ -28,7 +28,9 @@ class Expected:
     p50_ms: float | None
     p99_ms: float | None
     spread: float  # of the measured total, or the larger of the two neighbours'
-    between: tuple[int, int] | None = None  # None: measured
+    between: tuple[int, int] | None = None  # interpolated between these; None: measured or predicted
+    low: float | None = None  # range of a predicted total; None: not predicted
+    high: float | None = None
 
     @property
     def slowdown(self) -> float:

@@ -29,6 +29,11 @@ class Measurement:
     own: bool = False
 
     @property
+    def run(self) -> str:
+        """The run that it is from."""
+        return self.id.split()[0]
+
+    @property
     def conditions(self) -> str:
         """One line for a reader: where and under what the series was measured."""
         least = min(len(point.totals) for point in self.series.points)

@@ -41,6 +41,16 @@ class Measured:
         return middle_spread(self.totals)
 
 
+@dataclass(frozen=True)
+class Activity:
+    """How busy one process alone keeps the GPU, as parts of the time: a kernel runs, a multiprocessor has work, the
+    device memory is read or written. DCGM calls them GR_ENGINE_ACTIVE (or GPU_UTIL), SM_ACTIVE and DRAM_ACTIVE."""
+
+    gpu: float
+    sm: float | None = None
+    dram: float | None = None
+
+
 @dataclass
 class Series:
     workload: str
@@ -53,6 +63,7 @@ class Series:
     conditions: str = ""
     model: queue_model.QueueModel | None = None
     device: dict[str, Any] = field(default_factory=dict)
+    activity: Activity | None = None
 
     @property
     def name(self) -> str:
@@ -92,11 +103,24 @@ def _series(key: tuple[str, ...], by_n: Mapping[int, list[Mapping[str, Any]]], g
     one = Series(workload, backend, method, time_slice or profile, unit, points)
     one.memory_mib = group.get("memory_mib_per_process")
     one.device = dict(group.get("device", {}))
+    one.activity = _activity(by_n.get(1, []))
     known = Sizes.__dataclass_fields__
     sizes = Sizes(**{name: value for name, value in group.get("sizes", {}).items() if name in known})
     one.conditions = describe(workload, backend, sizes)
     one.fit()
     return one
+
+
+def _activity(rows: Iterable[Mapping[str, Any]]) -> Activity | None:
+    """Medians over the repetitions of one process alone."""
+    seen = [row["activity"] for row in rows if "gpu" in row.get("activity", {})]
+
+    def middle(name: str) -> float | None:
+        known = [float(one[name]) for one in seen if name in one]
+        return statistics.median(known) if known else None
+
+    gpu = middle("gpu")
+    return None if gpu is None else Activity(gpu, middle("sm"), middle("dram"))
 
 
 def _measured(n: int, rows: Sequence[Mapping[str, Any]]) -> Measured:
@@ -123,6 +147,8 @@ def from_row(row: Mapping[str, Any]) -> Series:
     ]
     one = Series(row["workload"], row["backend"], row["method"], row.get("setting", ""), row["unit"], points)
     one.memory_mib, one.conditions = row.get("memory_mib_per_process"), row["conditions"]
+    if "activity" in row:
+        one.activity = Activity(**row["activity"])
     if "model" in row:
         model = row["model"]
         one.model = queue_model.QueueModel(model["service_ms"] / 1e3, model["host_ms"] / 1e3, model["efficiency"])

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 TRAINING, INFERENCE, NOTEBOOK, COPY, COMMAND = "training", "inference", "notebook", "copy", "command"
+GRAPH, DECODER = "graph", "decoder"
 MEMORY = "memory"
 
 #: Workload class -> (unit of one step, what it stands for).
 WORKLOADS: dict[str, tuple[str, str]] = {
     TRAINING: ("steps", "a training step that fills the GPU, two steps in flight"),
     INFERENCE: ("requests", "one small-batch request after the other, host work between kernels"),
+    GRAPH: ("requests", "the same request as one CUDA graph, hardly any host work"),
+    DECODER: ("steps", "a decoder's step: reads weights and cache, bound by memory bandwidth"),
     NOTEBOOK: ("cells", "short bursts with idle time between them"),
     COPY: ("copies", "device memory copied to device memory"),
     COMMAND: ("steps", "the user's own command"),
@@ -39,6 +42,11 @@ class Sizes:
     think_ms: float = 200.0  # notebook: mean of the idle time after a cell
     copy_mib: int = 512
     copies: int = 8  # copies per step
+    cache_gib: float = 6.0  # decoder: what one step reads beside the weights
+    decoder_host_ms: float = 2.0  # decoder: host time after each step, for sampling and scheduling
+    decoder_batch: int = 16  # PyTorch decoder
+    decoder_layers: int = 8
+    decoder_hidden: int = 4096
     hidden: int = 1024  # PyTorch training: transformer encoder
     layers: int = 8
     heads: int = 16
@@ -53,15 +61,21 @@ def describe(workload: str, backend: str, sizes: Sizes) -> str:
         return "the user's own command"
     if backend == "torch":
         layers = f"{s.layers} layers, hidden {s.hidden}, {s.heads} heads"
+        decoder = f"{s.decoder_layers} layers, hidden {s.decoder_hidden}, batch {s.decoder_batch}"
         return {
             TRAINING: f"bf16 transformer encoder ({layers}), {s.batch} x {s.tokens} tokens, AdamW, two steps in flight",
             INFERENCE: "BERT-base-size encoder, bf16, batch 1, 128 tokens, eager, one request after the other",
+            GRAPH: "BERT-base-size encoder, bf16, batch 1, 128 tokens, as a CUDA graph, one request after the other",
+            DECODER: f"bf16 decoder ({decoder}), one token per step, cache of {s.cache_gib:g} GiB, then "
+            f"{s.decoder_host_ms:g} ms host time",
             NOTEBOOK: f"bf16 matrix products of about {s.cell_ms:g} ms, then on average {s.think_ms:g} ms idle",
             COPY: f"{s.copies} device copies of {s.copy_mib} MiB per step, two steps in flight",
         }[workload]
     return {
         TRAINING: f"{s.training_launches} FMA kernels of {s.launch_ms:g} ms per step, two steps in flight",
         INFERENCE: f"{s.chain_kernels} small kernels of {s.chain_kernel_us:g} us, then {s.host_ms:g} ms host time",
+        GRAPH: f"a CUDA graph of {s.chain_kernels} small kernels of {s.chain_kernel_us:g} us",
+        DECODER: f"8 kernels that read {s.cache_gib:g} GiB together, then {s.decoder_host_ms:g} ms host time",
         NOTEBOOK: f"FMA kernels of {s.cell_ms:g} ms together, then on average {s.think_ms:g} ms idle",
         COPY: f"{s.copies} copy kernels of {s.copy_mib} MiB per step, two steps in flight",
     }[workload]

@@ -58,6 +58,8 @@ class Method(Model):
     control_daemon: ClassVar[bool] = False
     #: Further environment of the standalone plugin.
     plugin_env: ClassVar[Mapping[str, str]] = {}
+    #: Pods ask for vGPUs, each with memory and cores of a card, in HAMi's words.
+    vgpus: ClassVar[bool] = False
     #: Whether what was measured of memory on shared GPUs holds: nothing bounds what one pod takes.
     memory_unbounded: ClassVar[bool] = False
 

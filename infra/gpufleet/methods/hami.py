@@ -48,6 +48,7 @@ class Hami(Method):
     )
 
     own_plugin: ClassVar[bool] = True
+    vgpus: ClassVar[bool] = True
 
     @property
     def pods_per_device(self) -> int:
@@ -82,6 +83,7 @@ class Hami(Method):
             id="hami",
             namespace="hami-system",
             pull_secret=fleet.stack.stack.images.made_secret,
+            pull_secrets=fleet.stack.stack.images.pull_secrets,
             release="hami",
             chart=chart.path or known.chart or "hami",
             repository=None if chart.path else chart.repository or known.repository,

@@ -116,7 +116,6 @@ class Mig(Replicated):
         return None if self.replicas is None else Shared("timeSlicing", self.replicas, self.workload)
 
 
-
 def layout_name(instances: Mapping[str, int]) -> str:
     """`2x1g.10gb_1x3g.40gb`: a name for a MIG configuration that is a label value as well."""
     return "_".join(f"{count}x{profile.replace('+', '.')}" for profile, count in sorted(instances.items()))

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+from gpufleet.parts.seen import Seen
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,37 @@ class ConfigMapPlan:
     data: dict[str, str]
 
 
+@dataclass(frozen=True)
+class KeepingConfigMap(ConfigMapPlan):
+    """One that also holds what labels of nodes still name, until they have moved.
+
+    `kept` are these names. Its own name does not depend on them, so that they can go later without a new rollout.
+    `frozen`: it is there and immutable, so it stays so.
+    """
+
+    kept: tuple[str, ...]
+    frozen: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
     """Base of all artifacts: what one part of the software puts into the cluster.
 
     `id` is its key in the plan (`plugin`, `operator`, a method's name); `namespace` the one that it makes;
-    `pull_secret` the Secret with a registry's login that it makes there, if any.
+    `pull_secrets` are Secrets there with the logins of registries, `pull_secret` the one of them that the stack makes.
     """
 
     id: str
     namespace: str
     pull_secret: str | None = None
+    pull_secrets: tuple[str, ...] = ()
+
+    #: Whether labels of nodes name what it brings, so that it comes before they change.
+    before_labels: ClassVar[bool] = False
+
+    def given(self, seen: Seen) -> Artifact:
+        """The artifact as it has to be in a cluster in which this was seen."""
+        return self
 
     def lines(self) -> list[str]:
         """What `gpufleet plan` prints."""

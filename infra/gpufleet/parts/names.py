@@ -21,6 +21,9 @@ OPERATOR_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 #: Read by the operator's MIG manager on each node.
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
 DEPLOY_LABEL = "nvidia.com/gpu.deploy."
+#: Labels that name a key of a ConfigMap which pods mount, and the one that says what came of it. On the operator route
+#: they change last: a value that is no key yet ends the config-manager (NVIDIA/k8s-device-plugin, cmd/config-manager).
+LAST_LABELS = (OPERATOR_CONFIG_LABEL, MIG_CONFIG_LABEL, METHOD_LABEL)
 
 #: The profile of pools that name none; also the operator's explicit default.
 UNSHARED = "unshared"

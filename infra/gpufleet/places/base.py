@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.parts.hardware import Hardware
+from gpufleet.parts.seen import Seen
 from gpufleet.parts.taints import Taint
 from gpufleet.stackfile.cluster import Autoscale, KubeconfigRef
 from gpufleet.stackfile.kinds import Kind, add_kind, remove_kind
@@ -79,13 +80,25 @@ class PoolResource:
         return {}
 
 
+def no_labels(ready: list[pulumi.Resource], read: pulumi.Input[Any]) -> list[pulumi.Resource]:
+    """Nothing is labelled later."""
+    return []
+
+
 @dataclass(frozen=True)
 class Made:
-    """What a place has registered: how objects get into the cluster, what they wait for, and stack outputs."""
+    """What a place has registered: how objects get into the cluster, what they wait for, and stack outputs.
+
+    `seen` is what a look at the cluster found, None without a look. `label` registers what names keys of the software's
+    ConfigMaps in labels of nodes. It is called after that software was registered, with what it waits for: resources,
+    and an output of the software that is there when it is.
+    """
 
     inside: InCluster
     before: list[pulumi.Resource]
     outputs: Mapping[str, Any]
+    seen: Seen | None = None
+    label: Callable[[list[pulumi.Resource], pulumi.Input[Any]], list[pulumi.Resource]] = no_labels
 
 
 class Place(Generic[S, P]):
@@ -115,6 +128,10 @@ class Place(Generic[S, P]):
         """The Kubernetes distribution, as the catalogue names it."""
         raise NotImplementedError
 
+    def owners_on(self, stack: S) -> tuple[str, ...]:
+        """Driver owners that exist on the cluster of a stack."""
+        return self.owners
+
     def hardware(self, pool: P) -> Hardware:
         """One node of a pool; what the catalogue does not know stays None."""
         raise NotImplementedError
@@ -130,6 +147,10 @@ class Place(Generic[S, P]):
     def added_taints(self, pool: P) -> tuple[Taint, ...]:
         """Taints that the place itself puts on the nodes of a pool."""
         return ()
+
+    def existing_runtime_class(self, stack: S) -> bool | None:
+        """Whether the stack file says that the RuntimeClass of NVIDIA's runtime is there; None: it says nothing."""
+        return None
 
     def default_runtime(self, pool: P) -> str:
         """The handler of pods without a runtime class (`runc`, `nvidia`), before any GPU software comes."""

@@ -20,12 +20,13 @@ class InCluster:
     """What every Kubernetes object of a stack has in common.
 
     `cluster` is set where the stack makes the cluster itself: in-cluster objects then go with it, so that a destroy
-    after the cluster is gone does not hang (case AZ-35).
+    after the cluster is gone does not hang (case AZ-35). `existing_namespaces` belong to somebody else.
     """
 
     provider: pulumi.ProviderResource
     cluster: pulumi.Resource | None
     protect: bool
+    existing_namespaces: tuple[str, ...] = ()
 
     def options(
         self,

@@ -74,6 +74,11 @@ class Plan:
         """The operator route, or None."""
         return next((a for a in self.software if isinstance(a, OperatorPlan)), None)
 
+    @property
+    def labels_last(self) -> bool:
+        """Whether labels of nodes name what the software brings, so that they change after it."""
+        return any(artifact.before_labels for artifact in self.software)
+
     def artifact(self, name: str) -> Artifact | None:
         """The software of a name: a route, or a method that brings its own."""
         return next((a for a in self.software if a.id == name), None)

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import yaml
 
-from gpufleet.catalog import component, components_of, distribution
+from gpufleet.catalog import component, distribution
 from gpufleet.fleet.model import Fleet, Release
 from gpufleet.fleet.profile import plugin_text
 from gpufleet.methods.mig import layout_name
 from gpufleet.methods.whole import WHOLE
-from gpufleet.parts.artifact import ConfigMapPlan, HelmRelease
+from gpufleet.parts.artifact import ConfigMapPlan, HelmRelease, KeepingConfigMap
 from gpufleet.parts.chart_values import get_value, set_value
-from gpufleet.parts.names import ROUTE_LABEL, UNSHARED, config_map_name
+from gpufleet.parts.names import (
+    MIG_CONFIG_LABEL,
+    OPERATOR_CONFIG_LABEL,
+    ROUTE_LABEL,
+    UNSHARED,
+    config_map_name,
+)
+from gpufleet.parts.seen import Seen, SeenConfigMap
 from gpufleet.parts.taints import Taint, tolerations
-from gpufleet.routes.operator_images import operator_images, runs
-from gpufleet.stackfile.software import Images as OwnImages
+from gpufleet.routes.operator_images import operator_images, use_registry, use_secrets
 from gpufleet.stackfile.software import OperatorRoute
 
 RELEASE_NAME = "gpu-operator"
@@ -26,6 +33,8 @@ RELEASE_NAME = "gpu-operator"
 MIG_DISABLED = "all-disabled"
 #: Lets the MIG manager restart a node whose GPU takes the mode only then.
 WITH_REBOOT = "WITH_REBOOT"
+#: The only key of its ConfigMap that the MIG manager reads.
+MIG_KEY = "config.yaml"
 #: The chart's own default toleration; kept, so that nodes outside the stack's pools are served as before.
 _CHART_TAINT = Taint("nvidia.com/gpu", "", "NoSchedule")
 #: Paths that the plan derives. A raw value there would contradict it.
@@ -57,6 +66,26 @@ class OperatorPlan(HelmRelease):
     default_profile: str
     mig_config: ConfigMapPlan | None = None
 
+    before_labels: ClassVar[bool] = True
+
+    def given(self, seen: Seen) -> OperatorPlan:
+        """With the keys that labels of nodes still name, so that these fit until they have moved."""
+        own = [one for one in seen.config_maps if one.namespace == self.namespace]
+        return replace(self, config_map=_keeping(self.config_map, own, seen), mig_config=self._mig_keeping(own, seen))
+
+    def _mig_keeping(self, own: Sequence[SeenConfigMap], seen: Seen) -> ConfigMapPlan | None:
+        if self.mig_config is None:
+            return None
+        content = yaml.safe_load(self.mig_config.data[MIG_KEY])
+        known: dict[str, Any] = {}
+        for one in own:
+            if MIG_KEY in one.data:
+                known |= yaml.safe_load(one.data[MIG_KEY]).get("mig-configs", {})
+        configs = content["mig-configs"]
+        kept = sorted(seen.named(MIG_CONFIG_LABEL) & (known.keys() - configs.keys()))
+        content["mig-configs"] = dict(sorted({**configs, **{name: known[name] for name in kept}}.items()))
+        return _with_kept(self.mig_config, {MIG_KEY: yaml.safe_dump(content)}, kept, own)
+
     @property
     def config_maps(self) -> tuple[tuple[ConfigMapPlan, dict[str, str]], ...]:
         cut = ((self.mig_config, dict[str, str]()),) if self.mig_config else ()
@@ -85,6 +114,7 @@ def operator_plan(fleet: Fleet, route: OperatorRoute) -> OperatorPlan:
         id="operator",
         namespace=route.namespace,
         pull_secret=route.images.made_secret,
+        pull_secrets=route.images.pull_secrets,
         release=RELEASE_NAME,
         chart=route.chart.path or known.chart or RELEASE_NAME,
         repository=None if route.chart.path else route.chart.repository or known.repository,
@@ -103,6 +133,21 @@ def operator_plan(fleet: Fleet, route: OperatorRoute) -> OperatorPlan:
         default_profile=UNSHARED,
         mig_config=mig_config,
     )
+
+
+def _keeping(wanted: ConfigMapPlan, own: Sequence[SeenConfigMap], seen: Seen) -> ConfigMapPlan:
+    """The ConfigMap of sharing texts, with those that labels of nodes name and that an earlier one holds."""
+    texts = {key: text for one in own if one.labels.get(ROUTE_LABEL) == "operator" for key, text in one.data.items()}
+    kept = sorted(seen.named(OPERATOR_CONFIG_LABEL) & (texts.keys() - wanted.data.keys()))
+    data = dict(sorted({**wanted.data, **{key: texts[key] for key in kept}}.items()))
+    return _with_kept(wanted, data, kept, own)
+
+
+def _with_kept(
+    wanted: ConfigMapPlan, data: dict[str, str], kept: list[str], own: Sequence[SeenConfigMap]
+) -> ConfigMapPlan:
+    frozen = any(one.name == wanted.name and one.immutable for one in own)
+    return KeepingConfigMap(wanted.name, data, tuple(kept), frozen) if kept or frozen else wanted
 
 
 def _words(
@@ -130,7 +175,7 @@ def _mig_config(release: Release) -> ConfigMapPlan | None:
     configs: dict[str, Any] = {MIG_DISABLED: [{"devices": "all", "mig-enabled": False}]}
     for instances in release.layouts.values():
         configs[layout_name(instances)] = [{"devices": "all", "mig-enabled": True, "mig-devices": dict(instances)}]
-    data = {"config.yaml": yaml.safe_dump({"version": "v1", "mig-configs": dict(sorted(configs.items()))})}
+    data = {MIG_KEY: yaml.safe_dump({"version": "v1", "mig-configs": dict(sorted(configs.items()))})}
     return ConfigMapPlan(config_map_name("mig", data), data)
 
 
@@ -171,36 +216,12 @@ def _values(
     if any(profile.pods_per_device > 1 for profile in fleet.profiles.values()):
         # Without it the exporter shows one of the pods that share a GPU (NVIDIA/dcgm-exporter#151).
         set_value(values, "dcgmExporter.env", [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}])
+    version = route.version or component("gpu-operator").version
     if route.images.pull_secrets:
-        _use_secrets(values, route.images.pull_secrets)
+        use_secrets(values, route.images.pull_secrets, version)
     if route.images.registry:
-        _use_registry(values, route.images)
+        use_registry(values, route.images, version)
     return _ordered(values)
-
-
-def _use_secrets(values: dict[str, Any], secrets: tuple[str, ...]) -> None:
-    """Every part that runs pulls with the stack's secrets; what the stack file names itself stays.
-
-    The driver's manager is a container of the driver's pod; the NFD subchart takes objects, the parts take names.
-    """
-    rows = [row for row in components_of("gpu-operator") if row.value and runs(row, values)]
-    for part in ("operator", *sorted({row.section for row in rows} - {"driver.manager"})):
-        if get_value(values, f"{part}.imagePullSecrets") is None:
-            set_value(values, f"{part}.imagePullSecrets", list(secrets))
-    nfd, path = component("node-feature-discovery"), "node-feature-discovery.imagePullSecrets"
-    if runs(nfd, values) and get_value(values, path) is None:
-        set_value(values, path, [{"name": name} for name in secrets])
-
-
-def _use_registry(values: dict[str, Any], images: OwnImages) -> None:
-    """Every image from the stack's registry; a repository that the stack file names itself stays."""
-    parts = ["operator", *(row.section for row in components_of("gpu-operator") if row.value)]
-    for part in parts:
-        if get_value(values, f"{part}.repository") is None:
-            set_value(values, f"{part}.repository", images.registry)
-    nfd = component("node-feature-discovery").image or ""
-    if get_value(values, "node-feature-discovery.image.repository") is None:
-        set_value(values, "node-feature-discovery.image.repository", images.mirrored(nfd.rpartition(":")[0]))
 
 
 def _ordered(values: dict[str, Any]) -> dict[str, Any]:

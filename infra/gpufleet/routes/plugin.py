@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpufleet.catalog import component, distribution
 from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.parts.artifact import NO_IMAGES, Artifact, ConfigMapPlan, Image, Images, Serving
 from gpufleet.parts.names import POOL_LABEL, config_map_name
+from gpufleet.parts.seen import Seen, ours
 from gpufleet.parts.taints import in_words, tolerations
 from gpufleet.stackfile.software import Images as OwnImages
 from gpufleet.stackfile.software import PluginRoute
@@ -50,15 +51,39 @@ class DaemonSetPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class PluginPlan(Artifact):
-    """Everything that the standalone route puts into the cluster. `runtime_class` is the one to create, if any."""
+    """Everything that the standalone route puts into the cluster.
+
+    `runtime_class` is the one to create, if any, `existing_runtime_class` one that pods use and somebody else made.
+    `keep_runtime_class`: a destroy leaves the first, since it belongs to the cluster.
+    """
 
     daemon_sets: tuple[DaemonSetPlan, ...]
     runtime_class: str | None
-    pull_secrets: tuple[str, ...] = ()
+    existing_runtime_class: str | None = None
+    keep_runtime_class: bool = False
     images: Images = NO_IMAGES
 
+    def given(self, seen: Seen) -> PluginPlan:
+        """A RuntimeClass of somebody else is used as it is; one with our label stays registered.
+
+        Before 4.29 the Kubernetes provider (pulumi/pulumi-kubernetes, provider/pkg/await) takes over a class that
+        exists. Where the class is the cluster's own and carries our label, that has happened. It stays registered, so
+        that no `up` deletes it, and a destroy leaves it.
+        """
+        name = self.runtime_class or self.existing_runtime_class
+        found = (seen.runtime_classes or {}).get(name) if name else None
+        if found is None:
+            return self
+        if not ours(found.labels):
+            return replace(self, runtime_class=None, existing_runtime_class=name)
+        if self.runtime_class is None:
+            return replace(self, runtime_class=name, existing_runtime_class=None, keep_runtime_class=True)
+        return self
+
     def lines(self) -> list[str]:
-        made = [f"  makes the RuntimeClass {self.runtime_class}"] if self.runtime_class else []
+        made = [f"  makes the RuntimeClass {self.runtime_class}, unless it is there"] if self.runtime_class else []
+        if self.existing_runtime_class:
+            made = [f"  uses the RuntimeClass {self.existing_runtime_class} that is there"]
         made += self.secret_lines()
         head = f"device plugin, namespace {self.namespace}:"
         nowhere = [] if self.daemon_sets else ["  no DaemonSet: no pool takes NVIDIA's plugin"]
@@ -119,21 +144,25 @@ def plugin_plan(fleet: Fleet, route: PluginRoute) -> PluginPlan:
                 env=dict(pools[0].method.plugin_env),
             )
         )
+    made, there = _runtime_class(fleet)
     plain = Image(plugin_image(route, OwnImages.model_validate({})), image)
     return PluginPlan(
         id="plugin",
         namespace=route.namespace,
         daemon_sets=tuple(daemon_sets),
-        runtime_class=_runtime_class(fleet),
+        runtime_class=made,
+        existing_runtime_class=there,
         pull_secret=route.images.made_secret,
         pull_secrets=route.images.pull_secrets,
         images=Images((plain,) if daemon_sets else ()),
     )
 
 
-def _runtime_class(fleet: Fleet) -> str | None:
-    """The runtime class to make; the pods of a method with its own plugin need it as well."""
+def _runtime_class(fleet: Fleet) -> tuple[str | None, str | None]:
+    """(the RuntimeClass to make, the one that is there); the pods of a method with its own plugin need it as well."""
     wanted = next((pool.runtime_class for pool in fleet.served if pool.runtime_class), None)
-    known = distribution(fleet.distribution)
-    brought = known is not None and known.runtime_class == wanted
-    return None if brought else wanted
+    there = fleet.place.existing_runtime_class(fleet.stack)
+    if there is None:
+        known = distribution(fleet.distribution)
+        there = known is not None and wanted in known.runtime_classes
+    return (None, wanted) if there else (wanted, None)

@@ -86,7 +86,7 @@ def release(fleet: Fleet) -> Iterator[Finding]:
     found = fleet.release
     if found is None:
         return
-    served = [pool for pool in fleet.served if pool.owner in pool.place.owners]
+    served = [pool for pool in fleet.served if pool.owner in pool.owners]
     toolkits = {toolkit_of(pool.spec, pool.place) for pool in served}
     owners = " / ".join(sorted({pool.owner for pool in served}))
     if toolkits >= {"image", "operator"}:
@@ -113,6 +113,6 @@ def _no_nri(fleet: Fleet, release: Release, toolkits: set[str]) -> str | None:
         return "It needs CDI, which is off; the chart refuses it."
     if toolkits - {"operator"}:
         return "It needs the operator's toolkit on all nodes, and some have one of their own."
-    if known is not None and known.runtime_class == NVIDIA_RUNTIME_CLASS:
+    if known is not None and NVIDIA_RUNTIME_CLASS in known.runtime_classes:
         return f"It deletes the runtime class {NVIDIA_RUNTIME_CLASS}, which {known.name} itself makes."
     return None

@@ -15,8 +15,9 @@ GF201 = rule(
     "GF201", Severity.ERROR,
     title="There is no driver owner {value} on this kind of cluster.",
     reason="On AKS the driver comes from AKS (`aks`, `managed`) or from the operator; on an existing cluster from "
-    "the host or from the operator. `none` leaves the pool to somebody else.",
-    because="On a cluster of kind {kind} the driver comes from one of the allowed owners.",
+    "the host or from the operator, with `distribution: aks` from AKS or from the operator. `none` leaves the pool to "
+    "somebody else.",
+    because="On {kind} the driver comes from one of the allowed owners.",
     remedy="Choose one of them.",
     source="AKS-DOC (use-nvidia-gpu, nvidia-gpu-operator, aks-managed-gpu-nodes); GPUO",
     needs=("value", "owner"),
@@ -102,9 +103,11 @@ GF207 = rule(
 GF209 = rule(
     "GF209", Severity.ERROR,
     title="The tag {value} does nothing any more.",
-    reason="AKS stopped honouring it for new pools on 2025-08-14 (Azure/AKS#4925).",
-    remedy="Remove the tag; `driver: operator` sends gpuProfile.driver None.",
-    source="Azure/AKS#4925; AKS-REL",
+    reason="AKS obeyed some tags once, in any letter case, and has retired them: new pools with them are refused.",
+    because="AKS retired it on {retired} ({source}); new pools with it are refused.",
+    remedy="Remove the tag.",
+    do="Remove the tag; {instead}.",
+    source="Azure/AKS#4925; Azure/AKS#4472; aks_retired_tags",
     needs=("value", "owner"),
     wrong='gpufleet:pools: [{name: t4, tags: {skipGPUdriverInstall: "1"}}]',
     right='gpufleet:pools: [{name: t4, tags: {skipGPU: "1"}}]',
@@ -140,17 +143,19 @@ GF213 = rule(
 )
 
 
-#: AKS turned this tag off for new pools on 2025-08-14 (Azure/AKS#4925).
-RETIRED_TAG = "skipgpudriverinstall"
+def _where(pool: FleetPool) -> str:
+    """The cluster in words: `a cluster of kind existing with distribution aks`."""
+    aks = pool.place.kind.name != "aks" and "aks" in pool.owners
+    return f"a cluster of kind {pool.place.kind.name}" + (" with distribution aks" if aks else "")
 
 
 @check("pool", GF201, GF202, GF203, GF204, GF205, GF206)
 def owner(pool: FleetPool) -> Iterator[Finding]:
     """Everything that the owner of one pool contradicts."""
     spec, owner, path = pool.spec, pool.owner, pool.path
-    where, allowed = f"{path}.driver", pool.place.owners
+    where, allowed = f"{path}.driver", pool.owners
     if owner not in allowed:
-        yield GF201.at(where, value=owner, allowed=allowed, kind=pool.place.kind.name)
+        yield GF201.at(where, value=owner, allowed=allowed, kind=_where(pool))
         return
     if owner == "operator" and pool.release is None:
         yield GF202.at(where, value=owner)
@@ -165,15 +170,12 @@ def owner(pool: FleetPool) -> Iterator[Finding]:
             yield GF206.at(f"{path}.{key}", value=value, owner=owner)
 
 
-@check("aks pool", GF110, GF207, GF209, GF210, GF213)
+@check("aks pool", GF110, GF207, GF210, GF213)
 def owner_on_aks(pool: FleetPool) -> Iterator[Finding]:
     """What AKS and the size contradict."""
     spec, path, size = aks_pool(pool), pool.path, pool.hardware.size
-    if pool.owner not in pool.place.owners:
+    if pool.owner not in pool.owners:
         return
-    for tag in spec.tags:
-        if tag.lower() == RETIRED_TAG:
-            yield GF209.at(f"{path}.tags.{tag}", value=tag)
     if spec.driver == "operator":
         if size is not None and size.driver_family == "grid":
             yield GF207.at(f"{path}.driver", value=size.size)

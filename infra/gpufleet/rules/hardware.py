@@ -146,7 +146,7 @@ def model(pool: FleetPool) -> Iterator[Finding]:
 def version(pool: FleetPool) -> Iterator[Finding]:
     """Whether the driver that will be installed drives the GPU at all."""
     spec, model = pool.spec, pool.hardware.model
-    if pool.owner not in pool.place.owners or pool.owner not in ("operator", "host"):
+    if pool.owner not in pool.owners or pool.owner not in ("operator", "host"):
         return
     given = spec.driver_version or spec.driver_branch
     key = "driverVersion" if spec.driver_version else "driverBranch"

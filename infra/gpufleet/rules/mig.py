@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpufleet.catalog import GpuModel, driver_version, known_bad_drivers
+from gpufleet.catalog import GpuModel, Place, driver_version, known_to_fail
 from gpufleet.catalog.mig_placement import fits, most_of
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
@@ -89,13 +89,13 @@ GF315 = rule(
     title="Driver {value} is known to fail with MIG.",
     reason="These drivers leave pods Pending, or fail in another way, on GPUs that MIG has cut.",
     because="{when}: {because}. Concerned up to {last} (NVIDIA/gpu-operator#1361).",
-    remedy="Use 570.172.08, 580.65.06 or newer.",
+    remedy="Use 580.65.06 or newer.",
     source="NVIDIA/gpu-operator#1361; known_bad",
     wrong="""
         gpufleet:sharing: {cut: {strategy: mig, profile: 1g.10gb}}
         gpufleet:pools: [{name: t4, sharing: cut, gpu: A100-SXM4-80GB, driverVersion: 570.148.08}]
     """,
-    fix=("driverVersion: 570.148.08", "driverVersion: 570.172.08"),
+    fix=("driverVersion: 570.148.08", "driverVersion: 580.65.06"),
 )
 
 GF316 = rule(
@@ -163,10 +163,9 @@ def _driver(pool: FleetPool, mig: Mig, model: GpuModel) -> Iterator[Finding]:
         if oldest is not None and have.branch < oldest:
             yield GF212.at(where, value=given, gpu=f"{profile} on {model.id}", oldest=str(oldest))
     if driver.low == driver.high:
-        for bad in known_bad_drivers():
-            if "mig" in bad.applies and bad.concerns(driver.high):
-                details = {"when": bad.when, "because": bad.reason, "last": bad.last or driver.high}
-                yield GF315.at(where, value=given, **details)
+        for bad in known_to_fail("driver", driver.high, Place(mig="partial")):
+            details = {"when": bad.when, "because": bad.reason, "last": bad.last or driver.high}
+            yield GF315.at(where, value=given, **details)
 
 
 @check("aks pool", GF313, GF314, GF421)

@@ -45,9 +45,9 @@ GF224 = rule(
     source="NVIDIA/gpu-operator#1745; NVIDIA/gpu-operator#1993",
     wrong="""
         gpufleet:cluster: {kind: existing}
-        gpufleet:stack: {kind: operator, values: {dcgmExporter: {env2: null}}}
+        gpufleet:stack: {kind: operator, values: {toolkit: {installDir: null}}}
     """,
-    fix=("env2: null", "env2: x"),
+    fix=("installDir: null", "installDir: /opt/nvidia"),
 )
 
 GF226 = rule(
@@ -58,14 +58,14 @@ GF226 = rule(
     source="PULUMI-DOC (secrets); K8S-DOC (secrets)",
     wrong="""
         gpufleet:cluster: {kind: existing}
-        gpufleet:stack: {kind: operator, values: {driver: {licensingConfig: {secretToken: abc}}}}
+        gpufleet:stack: {kind: operator, values: {driver: {env: [{name: NGC_API_KEY, value: abc}]}}}
     """,
-    fix=("secretToken: abc", "secretName: licence"),
+    fix=("env: [{name: NGC_API_KEY, value: abc}]", "licensingConfig: {secretName: licence}"),
 )
 
 
 #: The chart renders this one as it is; an empty text makes the ClusterPolicy invalid (case NV-10).
-_RENDERED_EMPTY: PathParts = ("validator", "plugin")
+RENDERED_EMPTY: PathParts = ("validator", "plugin")
 
 
 @check("stack", GF220, GF221, GF224, GF226)
@@ -78,7 +78,7 @@ def release(fleet: Fleet) -> Iterator[Finding]:
         if (value := get_value(route.values, path)) is not None:
             yield GF220.at(f"stack.values.{path}", value=value)
     for parts, value in _leaves(route.values):
-        if value is None or (value == "" and parts == _RENDERED_EMPTY):
+        if value is None or (value == "" and parts == RENDERED_EMPTY):
             yield GF224.at(join_path(("stack", "values", *parts)), value=value)
     for parts in credentials(route.values, ("stack", "values")):
         yield GF226.at(join_path(parts))

@@ -136,6 +136,7 @@ GF242 = rule(
     wrong="""
         gpufleet:cluster: {kind: existing}
         gpufleet:stack: {kind: operator, values: {driver: {usePrecompiled: true}, gds: {enabled: true}}}
+        gpufleet:pools: [{name: t4, driver: operator}]
     """,
     fix=(", gds: {enabled: true}", ""),
 )

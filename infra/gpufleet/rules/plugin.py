@@ -47,7 +47,7 @@ def plugin(fleet: Fleet) -> Iterator[Finding]:
     if route.version and route.version != known:
         yield GF305.at("stack.version", value=route.version, known=known)
     by_profile: dict[str, list[FleetPool]] = {}
-    for pool in (one for one in fleet.served if one.runtime and one.owner in one.place.owners):
+    for pool in (one for one in fleet.served if one.runtime and one.owner in one.owners):
         by_profile.setdefault(pool.spec.sharing or UNSHARED, []).append(pool)
     for name, pools in by_profile.items():
         if len({pool.runtime_class for pool in pools}) > 1:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import FleetPool
-from gpufleet.places.aks.model import aks_pool
+from gpufleet.places.aks.model import aks_pool, is_zero
 
 GF410 = rule(
     "GF410", Severity.WARNING,
@@ -38,5 +38,6 @@ def capacity(pool: FleetPool) -> Iterator[Finding]:
     spec, size = aks_pool(pool), pool.hardware.size
     if set(spec.zones) == {"1", "2", "3"}:
         yield GF410.at(f"{pool.path}.zones", value=list(spec.zones))
-    if size is not None and size.scarce and spec.max_surge.rstrip("%").strip("0") != "":
-        yield GF411.at(f"{pool.path}.maxSurge", value=spec.max_surge, size=size.size)
+    surge = spec.upgrade_settings[0]
+    if size is not None and size.scarce and not is_zero(surge):
+        yield GF411.at(f"{pool.path}.maxSurge", value=surge, size=size.size)

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet
+from gpufleet.places.aks.access import is_object_id
+from gpufleet.places.aks.model import aks_stack
 from gpufleet.stackfile.rules import GF108
 from gpufleet.teams.teams import team_pools, team_resources
 
@@ -71,6 +73,29 @@ GF433 = rule(
     fix=("driver: none", "driver: aks"),
 )
 
+GF478 = rule(
+    "GF478", Severity.WARNING,
+    title="The group {value} gets in nowhere: the cluster has no Entra.",
+    reason="AKS knows groups of Entra alone. A certificate of AKS belongs to no group but the administrators'.",
+    remedy="Add `entra` to the cluster, and name the group by its object id.",
+    source="Azure/AKS#515; AKS-DOC (azure-ad-rbac)",
+    wrong="gpufleet:teams: [{name: x, namespace: x, pools: [t4], group: vision-engineers}]",
+    right="gpufleet:teams: [{name: x, namespace: x, pools: [t4]}]",
+)
+
+GF479 = rule(
+    "GF479", Severity.WARNING,
+    title="The group {value} is no object id of Entra.",
+    reason="AKS compares the object ids of a person's groups with the role binding; a name never matches.",
+    remedy="Write the id that `az ad group show --group NAME --query id` prints.",
+    source="Azure/AKS#515; AKS-DOC (azure-ad-rbac)",
+    wrong="""
+        gpufleet:cluster: {entra: {}}
+        gpufleet:teams: [{name: x, namespace: x, pools: [t4], group: vision-engineers}]
+    """,
+    fix=("group: vision-engineers", "group: 6d0c1e2f-0a3b-4c5d-8e9f-112233445566"),
+)
+
 
 _TAKEN = ("default", "kube-system", "kube-public", "kube-node-lease")
 
@@ -126,3 +151,16 @@ def _own_quota(key: str, resources: Sequence[str]) -> dict[str, str]:
 
 def _kubernetes(namespace: str) -> bool:
     return namespace in _TAKEN or namespace.startswith("kube-")
+
+
+@check("aks", GF478, GF479)
+def groups(fleet: Fleet) -> Iterator[Finding]:
+    """Groups of teams that no sign-in to AKS can carry. Whether a cluster that exists has Entra is not known."""
+    cluster = aks_stack(fleet).cluster
+    for i, team in enumerate(fleet.stack.teams):
+        if team.group is None:
+            continue
+        if cluster.existing is None and cluster.entra is None:
+            yield GF478.at(f"teams[{i}].group", value=team.group)
+        elif not is_object_id(team.group):
+            yield GF479.at(f"teams[{i}].group", value=team.group)

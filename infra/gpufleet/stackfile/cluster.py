@@ -10,6 +10,8 @@ from gpufleet.stackfile.base import KubernetesVersion, Model, refuse
 
 #: What the cluster is for; the plan warns of sharing that does not suit it.
 Environment = Literal["dev", "staging", "production"]
+#: Whether the engine refuses to delete or replace the cluster, where `protect` says nothing.
+PROTECTED: dict[Environment | None, bool] = {"production": True, "staging": True, "dev": False, None: False}
 
 
 class Cluster(Model):
@@ -31,9 +33,22 @@ class Cluster(Model):
         description="What the cluster is for; the plan warns of sharing that does not suit it.",
         examples=["dev"],
     )
-    protect: bool = Field(
-        default=False, description="Whether Pulumi refuses to delete the cluster and its pools.", examples=[True]
+    protect: bool | None = Field(
+        default=None, description="Whether Pulumi refuses to delete the cluster and its pools.", examples=[True]
     )
+
+    @property
+    def protected(self) -> bool:
+        """`protect`, or what the environment asks for."""
+        return PROTECTED[self.environment] if self.protect is None else self.protect
+
+    def protection(self) -> str:
+        """Whether the cluster is protected, why, and how to change it."""
+        if self.protect is not None:
+            return f"{'protected' if self.protect else 'not protected'} (protect: {str(self.protect).lower()})"
+        why = f"environment {self.environment}" if self.environment else "no environment is stated"
+        lift = "protect: false and `pulumi up` lift it" if self.protected else "protect: true protects it"
+        return f"{'protected' if self.protected else 'not protected'} ({why}; {lift})"
 
 
 class Autoscale(Model):

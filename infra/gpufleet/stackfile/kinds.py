@@ -17,8 +17,9 @@ from gpufleet.stackfile.base import Model
 class Kind:
     """A kind of cluster as the stack file sees it.
 
-    `marks` are keys that only its pools have. `stand_ins` maps a section (`cluster`, `pools`) to its required keys,
-    each with what stands in for it while the rest of a broken file is looked at. `neither` maps keys of which a pool
+    `marks` are keys that only its pools have. `stand_ins` maps a section (`cluster`, `pools`, and parts such as
+    `cluster.existing`) to its required keys, each with what stands in for it while the rest of a broken file is looked
+    at. `neither` maps keys of which a pool
     needs one to what stands in where it has none.
     """
 

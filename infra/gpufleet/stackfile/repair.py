@@ -69,6 +69,8 @@ def _replace(data: dict[str, Any], path: PathParts, kind: str) -> None:
         parent.pop(last, None)
     elif isinstance(parent, dict) and last in required and len(path) == (2 if section == "cluster" else 3):
         parent[last] = copy.deepcopy(required[str(last)])
+    elif kind == "missing" and len(path) > 2 and last in (inner := _stand_ins(f"{section}.{path[1]}")):
+        parent[last] = inner[str(last)]
     elif kind == "missing":
         _replace(data, path[:-1], "incomplete")
     elif isinstance(parent, dict):

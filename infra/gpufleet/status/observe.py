@@ -1,63 +1,30 @@
-"""Reading a cluster: nodes, and the device plugin's pods. The only place here with I/O."""
+"""Reading a cluster: nodes, pods of the GPU software, pods that hold devices. The only place here with I/O."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from gpufleet.parts.names import PROFILE_LABEL, ROUTE_LABEL
+from gpufleet.parts.names import ROUTE_LABEL
 from gpufleet.places import PLACES
+from gpufleet.places.cluster_api import ApiError, ClusterApi
+from gpufleet.places.credentials import LoginError, Say
 from gpufleet.stackfile.kubeconfig import kubeconfig_file
 from gpufleet.stackfile.model import Stack
-
-REQUEST_SECONDS = 20
+from gpufleet.status.observed import Observed
+from gpufleet.status.reading import read_keys, read_node, read_pod, read_policy
+from gpufleet.status.tables import RETRY_SECONDS, Table, Watches
 
 
 class ObservationError(Exception):
     """The cluster cannot be read; the text says why and what to do, without secrets."""
-
-
-@dataclass(frozen=True)
-class ObservedNode:
-    """One node. `allocatable` holds nvidia.com/* resources only; taints are (key, value, effect)."""
-
-    name: str
-    ready: bool
-    labels: dict[str, str]
-    taints: tuple[tuple[str, str, str], ...]
-    allocatable: dict[str, int]
-
-
-@dataclass(frozen=True)
-class PluginPod:
-    """A pod of the device plugin, whoever made it. `trouble` is why it is not ready, in the kubelet's words."""
-
-    name: str
-    namespace: str
-    node: str
-    ready: bool
-    profile: str | None
-    config_maps: tuple[str, ...]
-    trouble: str | None = None
-    owner: str | None = None
-
-
-@dataclass(frozen=True)
-class Observed:
-    """The parts of a cluster that the plan speaks about.
-
-    `config_maps` are those of sharing texts, as (namespace, name); None where the user may not list them.
-    """
-
-    nodes: dict[str, ObservedNode] = field(default_factory=dict)
-    pods: tuple[PluginPod, ...] = ()
-    config_maps: frozenset[tuple[str, str]] | None = None
 
 
 def load_kubeconfig(name: str, stack: Stack, option: Path | None, root: Path) -> tuple[dict[str, Any], str | None]:
@@ -108,15 +75,49 @@ def _from_pulumi(name: str, stack: Stack, root: Path) -> str:
 
 
 class Cluster:
-    """A connection; `observe` may be called again and again."""
+    """A connection to a cluster, and what was read of it last."""
 
-    def __init__(self, kubeconfig: dict[str, Any], context: str | None) -> None:
-        from kubernetes import client, config
+    def __init__(self, kubeconfig: dict[str, Any], context: str | None, say: Say) -> None:
+        """`say` is told what is waited for.
 
+        Raises:
+            ObservationError: the kubeconfig cannot be used, or its login program gives no credentials.
+        """
         try:
-            self._api = client.CoreV1Api(config.new_client_from_config_dict(kubeconfig, context=context))
-        except Exception as error:  # the library raises many kinds; its text names the missing entry
-            raise ObservationError(f"the kubeconfig cannot be used: {error}") from None
+            self._api = ClusterApi(kubeconfig, context, say)
+        except (ApiError, LoginError) as error:
+            raise ObservationError(str(error)) from None
+        self._nodes = Table("/api/v1/nodes", read_node)
+        self._pods = Table("/api/v1/pods", read_pod)
+        self._maps = Table("/api/v1/configmaps", read_keys, optional=True, labelSelector=ROUTE_LABEL)
+        self._policies = Table("/apis/nvidia.com/v1/clusterpolicies", read_policy, optional=True)
+
+    @property
+    def _tables(self) -> list[Table[Any]]:
+        return [self._nodes, self._pods, self._maps, self._policies]
+
+    def readings(self, seconds: float) -> Iterator[Observed | ObservationError]:
+        """One reading at once, and one after each change for so many seconds; an error where there is no answer."""
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                yield self.observe()
+                break
+            except ObservationError as error:
+                yield error
+            if (left := until - time.monotonic()) <= 0:
+                return
+            time.sleep(min(RETRY_SECONDS, left))
+        if until <= time.monotonic():
+            return
+        watches = Watches(self._api, self._tables, until)
+        for trouble in watches.changes():
+            if trouble is not None:
+                yield ObservationError(str(trouble))
+                continue
+            with watches.lock:
+                seen = self._seen()
+            yield seen
 
     def observe(self) -> Observed:
         """One reading.
@@ -124,90 +125,20 @@ class Cluster:
         Raises:
             ObservationError: the API server does not answer, or refuses.
         """
-        from kubernetes.client.exceptions import ApiException
-        from urllib3.exceptions import HTTPError
-
         try:
-            nodes = self._api.list_node(_request_timeout=REQUEST_SECONDS)
-            pods = self._api.list_pod_for_all_namespaces(_request_timeout=REQUEST_SECONDS)
-            maps = self._config_maps()
-        except ApiException as error:
-            raise ObservationError(f"the API server refuses to answer: {error.status} {error.reason}") from None
-        except (HTTPError, OSError) as error:
-            raise ObservationError(f"the API server does not answer: {type(error).__name__}") from None
+            for table in self._tables:
+                table.list(self._api)
+        except ApiError as error:
+            raise ObservationError(str(error)) from None
+        return self._seen()
+
+    def _seen(self) -> Observed:
+        pods = (self._pods.rows or {}).values()
+        maps, policies = self._maps.rows, self._policies.rows
         return Observed(
-            nodes={n.metadata.name: _node(n) for n in nodes.items},
-            pods=tuple(sorted((_pod(p) for p in pods.items if _is_plugin(p)), key=lambda p: (p.node, p.name))),
-            config_maps=maps,
+            nodes={name: node for (_, name), node in (self._nodes.rows or {}).items()},
+            pods=tuple(sorted((p.operand for p in pods if p.operand), key=lambda p: (p.node, p.name))),
+            config_maps=None if maps is None else dict(maps),
+            holders=tuple(p.holder for p in pods if p.holder),
+            policies=None if policies is None else tuple(policies.values()),
         )
-
-    def _config_maps(self) -> frozenset[tuple[str, str]] | None:
-        from kubernetes.client.exceptions import ApiException
-
-        try:
-            found = self._api.list_config_map_for_all_namespaces(
-                label_selector=ROUTE_LABEL, _request_timeout=REQUEST_SECONDS
-            )
-        except ApiException as error:
-            if error.status == 403:
-                return None
-            raise
-        return frozenset((m.metadata.namespace, m.metadata.name) for m in found.items)
-
-
-def _count(text: str) -> int:
-    return int(text) if text.isdigit() else 0
-
-
-def _node(node: Any) -> ObservedNode:
-    conditions = {c.type: c.status for c in node.status.conditions or ()}
-    return ObservedNode(
-        name=node.metadata.name,
-        ready=conditions.get("Ready") == "True",
-        labels=dict(node.metadata.labels or {}),
-        taints=tuple((t.key, t.value or "", t.effect) for t in node.spec.taints or ()),
-        allocatable={k: _count(v) for k, v in (node.status.allocatable or {}).items() if k.startswith("nvidia.com/")},
-    )
-
-
-#: Containers with the plugin's image that register nothing.
-_BESIDE = ("feature-discovery", "config-manager", "mps-control-daemon")
-
-
-def _is_plugin(pod: Any) -> bool:
-    """A container named like the plugin's, or with its image, that is not one of those beside it."""
-    return any(
-        c.name.startswith(("nvidia-device-plugin", "device-plugin")) or "k8s-device-plugin" in c.image
-        for c in pod.spec.containers
-        if not any(word in c.name for word in _BESIDE)
-    )
-
-
-def _trouble(pod: Any) -> str | None:
-    for status in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ())):
-        waiting = status.state.waiting if status.state else None
-        if waiting and waiting.reason not in (None, "ContainerCreating", "PodInitializing"):
-            return f"{waiting.reason}: {waiting.message}" if waiting.message else str(waiting.reason)
-        ended = status.last_state.terminated if status.last_state else None
-        if ended and ended.exit_code and not status.ready:
-            return f"{ended.reason or 'Error'} (exit code {ended.exit_code}) {ended.message or ''}".strip()
-    if pod.status.phase not in ("Running", "Succeeded"):
-        return f"phase {pod.status.phase}"
-    return None
-
-
-def _pod(pod: Any) -> PluginPod:
-    conditions = {c.type: c.status for c in pod.status.conditions or ()}
-    maps = [v.config_map.name for v in pod.spec.volumes or () if v.config_map is not None]
-    owners = pod.metadata.owner_references or []
-    ready = conditions.get("Ready") == "True" and pod.metadata.deletion_timestamp is None
-    return PluginPod(
-        name=pod.metadata.name,
-        namespace=pod.metadata.namespace,
-        node=pod.spec.node_name or "",
-        ready=ready,
-        profile=(pod.metadata.labels or {}).get(PROFILE_LABEL),
-        config_maps=tuple(m for m in maps if m != "kube-root-ca.crt"),
-        trouble=None if ready else ("being deleted" if pod.metadata.deletion_timestamp else _trouble(pod)),
-        owner=owners[0].name if owners else None,
-    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpufleet.plan.render import table
-from gpufleet.status.compare import NodeStatus, Status
+from gpufleet.status.compare import Status
+from gpufleet.status.node import NodeStatus
 
 
 def _counts(counts: dict[str, int]) -> str:

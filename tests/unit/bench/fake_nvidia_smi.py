@@ -48,6 +48,12 @@ elif "-L" in arguments:
     for line in read("instances").splitlines():
         profile, number = line.split()
         print(f"  MIG {profile}     Device  {number}: (UUID: MIG-{number})")
+elif "dmon" in arguments:
+    print("# gpu     sm    mem    enc    dec    jpg    ofa      gract     smutil       dram")
+    print("# Idx      %      %      %      %      %      %      GPM:%      GPM:%      GPM:%")
+    for number in range(int(arguments[arguments.index("-c") + 1])):
+        gpm = "54         41         42" if number > 1 else " -          -          -"
+        print(f"    0     {'5' if number < 1 else '55'}     54      0      0      0      0         {gpm}")
 elif "--query-compute-apps=pid,process_name" in text:
     print(read("apps"))
 elif "--query-gpu=memory.used" in text:

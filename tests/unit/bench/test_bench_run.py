@@ -69,6 +69,42 @@ def test_the_copy_is_checked_and_measured(fake_gpu: Path) -> None:
     assert points(rows, 1)[0]["unit"] == "copies/s"
 
 
+def test_a_graph_is_the_same_request_queued_with_one_call(fake_gpu: Path) -> None:
+    file = str(fake_gpu / "out.jsonl")
+    code, rows, _ = bench(*FAST, "--workload", "graph", "--processes", "1", "--repetitions", "1", "--output", file)
+    assert code == 0 and points(rows, 1)[0]["total"] > 0
+    assert points(rows, 1)[0]["unit"] == "requests/s"
+
+
+def test_the_decoder_reads_a_cache_of_the_size_that_was_asked_for(fake_gpu: Path) -> None:
+    file = str(fake_gpu / "out.jsonl")
+    code, rows, text = bench(
+        *FAST, "--workload", "decoder", "--cache", "0.01", "--processes", "1", "--repetitions", "1", "--output", file
+    )
+    assert code == 0
+    assert rows[1]["sizes"]["cache_gib"] == 0.01 and "read 0.01 GiB together, then 2 ms host time" in text
+    assert 0 < points(rows, 1)[0]["total"] < 500  # 2 ms of host time
+
+
+def test_one_process_alone_has_a_window_of_its_own(fake_gpu: Path) -> None:
+    file = str(fake_gpu / "out.jsonl")
+    _, rows, _ = bench(
+        *FAST, "--workload", "training", "--processes", "1,2", "--repetitions", "1", "--alone", "0.2", "--output", file
+    )
+    assert [p["window_s"] for p in points(rows, 1) + points(rows, 2)] == [0.2, 0.4]
+
+
+def test_the_gpus_own_figures_are_read_while_one_process_works_alone(fake_gpu: Path, fake_smi: Path) -> None:
+    file = str(fake_gpu / "out.jsonl")
+    code, rows, text = bench(
+        *FAST, "--workload", "training", "--processes", "1,2", "--repetitions", "1", "--alone", "4", "--output", file
+    )
+    assert code == 0
+    assert points(rows, 1)[0]["activity"] == {"gpu": 0.54, "sm": 0.41, "dram": 0.42}
+    assert "activity" not in points(rows, 2)[0]
+    assert "alone: the GPU works 54% of the time, SMs 41%, memory 42%" in text
+
+
 def test_a_process_that_does_not_fit_is_named_and_the_others_stay(fake_gpu: Path) -> None:
     setup = setup_message("training", "driver", Sizes(), 0)
     small = {"FAKE_GPU_MEMORY": str(16 << 10)}  # the kernel's output takes 4 x 8 x 256 x 4 bytes = 32 KiB

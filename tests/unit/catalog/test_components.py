@@ -13,16 +13,17 @@ from gpufleet.catalog import (
     reserved_label_prefixes,
     taints,
 )
+from gpufleet.catalog.charts import chart_table
 
 
 @pytest.mark.parametrize(
     ("name", "version", "image"),
     [("k8s-device-plugin", "v0.20.0", "nvcr.io/nvidia/k8s-device-plugin:v0.20.0"),
      ("gpu-operator", "v26.7.0", "nvcr.io/nvidia/gpu-operator:v26.7.0"),
-     ("operator-toolkit", "v1.20.0", "nvcr.io/nvidia/k8s/container-toolkit:v1.20.0"),
-     ("mig-manager", "v0.15.0", "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.0"),
-     ("dcgm-exporter", "4.6.0-4.8.3-distroless", "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless"),
-     ("node-feature-discovery", "0.19.0", "registry.k8s.io/nfd/node-feature-discovery:v0.19.0"),
+     ("operator-toolkit", "v1.20.0", None),
+     ("mig-manager", "v0.15.0", None),
+     ("dcgm-exporter", "4.6.0-4.8.3-distroless", None),
+     ("node-feature-discovery", "0.19.0", None),
      ("operator-driver", "595.91.07", None), ("hami", "2.10.0", None)],
 )  # fmt: skip
 def test_versions_and_images(name: str, version: str, image: str | None) -> None:
@@ -38,13 +39,18 @@ def test_images_are_tagged_with_their_version() -> None:
 
 
 def test_what_the_operator_brings() -> None:
-    running = {row.name for row in components_of("gpu-operator") if row.enabled}
+    known = chart_table("gpu-operator", "v26.7.0")
+    assert known is not None
+    running = {row.name for row in components_of("gpu-operator") if all(known.default(v) for v in row.runs_with)}
     assert running == {
         "operator-validator", "operator-driver", "driver-manager", "operator-toolkit", "operator-device-plugin",
         "operator-gfd", "dcgm-exporter", "mig-manager", "node-feature-discovery",
     }  # fmt: skip
     assert {row.part_of for row in components().values()} <= {None, *components()}
-    assert all(row.enabled is not None for row in components_of("gpu-operator"))
+    for row in components_of("gpu-operator"):
+        assert row.value and known.has(row.value) and all(known.has(v) for v in row.runs_with), row.name
+        if row.section not in ("validator", "nodeStatusExporter", "node-feature-discovery.image"):
+            assert known.default(row.value) == row.version, f"{row.name}: two tables, one version"
 
 
 def test_charts_have_a_repository() -> None:
@@ -64,8 +70,8 @@ def test_an_unknown_component_is_an_error_of_ours() -> None:
     ("name", "socket", "runtime_class", "detects", "owner"),
     [("kubeadm", "/run/containerd/containerd.sock", None, False, "toolkit"),
      ("aks", "/run/containerd/containerd.sock", "nvidia-container-runtime", False, "distribution"),
-     ("k3s", "/run/k3s/containerd/containerd.sock", "nvidia", True, "distribution"),
-     ("rke2", "/run/k3s/containerd/containerd.sock", "nvidia", True, "distribution"),
+     ("k3s", "/run/k3s/containerd/containerd.sock", None, True, "distribution"),
+     ("rke2", "/run/k3s/containerd/containerd.sock", None, True, "distribution"),
      ("microk8s", "/var/snap/microk8s/common/run/containerd.sock", None, False, "distribution")],
 )  # fmt: skip
 def test_distribution_facts(name: str, socket: str, runtime_class: str | None, detects: bool, owner: str) -> None:

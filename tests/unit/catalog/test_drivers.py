@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import pytest
 from gpufleet.catalog import (
-    architectures,
     component,
     cuda_compat_unknown,
     cuda_full_driver,
@@ -14,8 +13,6 @@ from gpufleet.catalog import (
     driver_branches,
     driver_version,
     gpu_models,
-    known_bad,
-    known_bad_drivers,
     operator_drivers,
 )
 
@@ -119,46 +116,3 @@ def test_forward_compatibility_is_doubted_for_real_models_only() -> None:
     """RTX cards and vGPUs; every other model is a data-centre GPU."""
     doubted = cuda_compat_unknown()
     assert doubted == {m.id for m in gpu_models().values() if m.virtual or m.id.startswith("RTX")}
-
-
-@pytest.mark.parametrize(
-    ("row", "version", "bad"),
-    [("mixed-mig-pending", "570.124.05", False), ("mixed-mig-pending", "570.124.06", True),
-     ("mixed-mig-pending", "570.148.08", True), ("mixed-mig-pending", "570.158.01", True),
-     ("mixed-mig-pending", "570.158.02", False), ("mixed-mig-pending", "570.26", False),
-     ("mixed-mig-pending-575", "575.57.08", True), ("mixed-mig-pending-575", "575.64", False),
-     ("mixed-mig-pending-575", "574.1", False),
-     ("hgx-h100-535-open", "535.309.01", True), ("hgx-h100-535-open", "535", True),
-     ("hgx-h100-535-open", "534.1", False), ("hgx-h100-535-open", "536.1", False),
-     ("legacy-gpu-590", "580.178.04", False), ("legacy-gpu-590", "590.44.01", True), ("legacy-gpu-590", "620", True),
-     ("hmm-kaslr", "590.48.01", True),
-     ("enroot-1.17.7", "1.17.7", True), ("enroot-1.17.7", "1.17.8", False), ("enroot-1.17.7", "1.17.6", False),
-     ("containerd-drop-in-1.18.0", "1.18.0", True), ("containerd-drop-in-1.18.0", "1.18.1", False),
-     ("crio-drop-in", "1.19.0", True), ("crio-drop-in", "1.19.1", False), ("crio-drop-in", "1.17.9", False),
-     ("missing-runtime-type", "1.19.1", True), ("missing-runtime-type", "1.20.0", False)],
-)  # fmt: skip
-def test_known_bad_ranges(row: str, version: str, bad: bool) -> None:
-    assert {r.id: r for r in known_bad()}[row].concerns(version) is bad
-
-
-def test_conditions_name_rows_of_other_tables() -> None:
-    for row in known_bad():
-        assert set(row.applies) <= {"gpus", "architectures", "modules", "mig"}
-        assert set(row.applies.get("gpus", ())) <= set(gpu_models())
-        assert set(row.applies.get("architectures", ())) <= set(architectures())
-        assert row.applies.get("modules") in (None, "open", "proprietary")
-    conditions = {row.id: dict(row.applies) for row in known_bad_drivers()}
-    assert conditions == {
-        "mixed-mig-pending": {"mig": "partial"},
-        "mixed-mig-pending-575": {"mig": "partial"},
-        "hgx-h100-535-open": {"gpus": ["H100-SXM5-80GB", "H800-SXM5-80GB"], "modules": "open"},
-        "legacy-gpu-590": {"architectures": ["maxwell", "pascal", "volta"]},
-        "hmm-kaslr": {},
-    }
-
-
-def test_known_bad_drivers_are_about_drivers() -> None:
-    assert [row.id for row in known_bad_drivers()] == [
-        "mixed-mig-pending", "mixed-mig-pending-575", "hgx-h100-535-open", "legacy-gpu-590", "hmm-kaslr",
-    ]  # fmt: skip
-    assert {row.component for row in known_bad()} == {"driver", "container-toolkit"}

@@ -28,6 +28,7 @@ IMAGES = [
         'compatibility guide). Choose `driverBranch: "580"` on the pool; or an image built for CUDA 12.2 or older; or '
         "forward compatibility on this data-centre GPU, by the package cuda-compat-13-0 in the image, with"
         " `cudaCompat: true` on the team.",
+        also=(("GF272", "pools[0].driverBranch"),),
     ),
     Case("GF350", IMAGE, "aks-operator", run("app:1-cu140"), run("app:1-cu132"), says="driver 595.91.07"),
     # A base image refuses branches that it does not list, though CUDA 12 would run there.
@@ -47,6 +48,7 @@ IMAGES = [
         run("app:1-cu130", driverBranch="570"),
         run("app:1-cu130", driverBranch="580"),
         says="a driver of branch 570 supports CUDA 12.8",
+        also=(("GF272", "pools[0].driverBranch"),),
     ),
     # ---- AKS: the node image decides, so it is a warning
     Case(
@@ -61,6 +63,8 @@ IMAGES = [
         IMAGE,
         value="app:1-cuda12.8",
         says="CUDA 12.8 came with driver 570.26",
+        also=(("GF272", "pools[0].driverVersion"),),
+        right_also=(("GF272", "pools[0].driverVersion"),),
     ),
     Case("GF352", IMAGE, "aks-plugin", run("app:1-cu131"), run("app:1-cu130"), says="driver 580.126.09 (AKS node im"),
     Case(
@@ -69,6 +73,8 @@ IMAGES = [
         "existing-plugin",
         run("app:1-cuda12.8", driverBranch="535"),
         run("app:1-cuda12.8", driverBranch="535", compat=True),
+        also=(("GF272", "pools[0].driverBranch"),),
+        right_also=(("GF272", "pools[0].driverBranch"),),
     ),
     # ---- forward compatibility
     Case(
@@ -76,6 +82,8 @@ IMAGES = [
         IMAGE,
         value="nvidia/cuda:13.0.2-base",
         says="T4 is one. Elsewhere the container ends with `unsatisfied condition: cuda>=13.0`, or CUDA with error 804",
+        also=(("GF272", "pools[0].driverBranch"),),
+        right_also=(("GF272", "pools[0].driverBranch"),),
     ),
     Case(
         "GF353",

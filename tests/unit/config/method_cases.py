@@ -50,7 +50,7 @@ METHODS = [
     ),
     Case(
         "GF226",
-        "stack.values.driver.licensingConfig.secretToken",
+        "stack.values.driver.env[0].value",
     ),
     Case(
         "GF424",
@@ -111,6 +111,7 @@ METHODS = [
         "GF315",
         "pools[0].driverVersion",
         value="570.148.08",
+        also=(("GF272", "pools[0].driverVersion"),),
     ),
     Case(
         "GF315",

@@ -28,7 +28,7 @@ OPERATOR = [
     # ---- NV-10: null and empty values
     Case(
         "GF224",
-        "stack.values.dcgmExporter.env2",
+        "stack.values.toolkit.installDir",
         value="null",
     ),
     Case(

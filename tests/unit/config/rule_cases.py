@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+from tests.unit.config.aks_cases import AKS
 from tests.unit.config.case import Case
+from tests.unit.config.chart_value_cases import CHART_VALUES
 from tests.unit.config.image_cases import IMAGES
 from tests.unit.config.method_cases import METHODS
 from tests.unit.config.operator_cases import OPERATOR
@@ -56,10 +58,11 @@ OWNER = [
          value="595.91.07", says="V100-SXM2-16GB"),
     Case("GF212", "pools[0].driverVersion", value="550.54.15", says="550.90.07"),
     Case("GF212", "pools[0].driverBranch", "existing-plugin", {"pools[0].gpu": "H200", "pools[0].driverBranch": "535"},
-         {"pools[0].gpu": "H200", "pools[0].driverBranch": "550"}, value="535"),
+         {"pools[0].gpu": "H200", "pools[0].driverBranch": "550"}, value="535",
+         also=(("GF272", "pools[0].driverBranch"),)),
     Case("GF213", "pools[0].vmSize", value=GB200, also=(("GF234", "pools[0].vmSize"),),
          right_also=(("GF234", "pools[0].vmSize"),)),
-    Case("GF214", "pools[1].driver", value="580.173.02 / 610.57.04"),
+    Case("GF214", "pools[1].driver", value="580.173.02 / 610.57.04", also=(("GF272", "pools[1].driverVersion"),)),
     Case("GF214", "pools[1].driver", "existing-operator",
          {"pools[0].driver": "operator", **second("existing", driver="operator", driverBranch="580")},
          {"pools[0].driver": "operator", **second("existing", driver="operator", driverVersion="595.91.07")},
@@ -91,7 +94,7 @@ OWNER = [
            {"pools[0].driver": "operator", "stack.values.cdi.nriPluginEnabled": True}, value="true", says=says,
            also=also)
       for wrong, says, also in (
-          ({"stack.version": "v25.10.1"}, "v26.3.0", (("GF221", "stack.version"),)),
+          ({"stack.version": "v25.10.1"}, "v26.3.0", (("GF221", "stack.version"), ("GF253", "stack.version"))),
           ({"stack.values.cdi.enabled": False}, "CDI, which is off", ()),
           ({"cluster.distribution": "k3s"}, "which k3s itself makes", ()))),
     Case("GF240", "pools[0].driverVersion", value="580.173.02"),
@@ -100,7 +103,12 @@ OWNER = [
     Case("GF242", "stack.values.gds.enabled", value="gds"),
     Case("GF217", "pools[0].driverVersion", value="580.95.05", allowed=LISTED),
     Case("GF217", "pools[0].driverBranch", "aks-operator", {"pools[0].driverBranch": "570"},
-         {"pools[0].driverBranch": "580"}, value="570.211.01"),
+         {"pools[0].driverBranch": "580"}, value="570.211.01", also=(("GF272", "pools[0].driverBranch"),)),
+    Case("GF270", "stack.version", value="v25.3.3", says="NVIDIA/gpu-operator#1694", also=(("GF221", "stack.version"),),
+         right_also=(("GF221", "stack.version"),)),
+    Case("GF271", "pools[0].driverVersion", value="570.133.20", says="66 days",
+         also=(("GF272", "pools[0].driverVersion"),)),
+    Case("GF272", "pools[0].driverBranch", value="535", says="Set `driverBranch: 580`"),
     *(Case("GF220", f"stack.values.{path}", "aks-operator", {f"stack.values.{path}": given},
            {"stack.values.driver.rdma.enabled": True}, value=shown)
       for path, given, shown in (
@@ -231,4 +239,4 @@ POOLS = [
          value="nvidia.com/gpu:NoExecute, nvidia.com/gpu:NoSchedule"),
 ]
 
-CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS, *OPERATOR, *IMAGES]
+CASES = [*SHAPE, *OWNER, *HARDWARE, *SHARING, *POOLS, *METHODS, *OPERATOR, *CHART_VALUES, *IMAGES, *AKS]

@@ -108,6 +108,7 @@ def test_ten_errors_and_more_of_every_layer_on_an_existing_cluster() -> None:
         (5, "GF105", "pools[1].gpusPerNode"),
         (5, "GF108", "pools[1].hosts.n1"),
         (5, "GF212", "pools[1].driverVersion"),
+        (5, "GF272", "pools[1].driverVersion"),
         (6, "GF110", "pools[2]"),
         (6, "GF402", "pools[2].taints[0]"),
         (7, "GF101", "pools[3].sharng"),
@@ -116,6 +117,7 @@ def test_ten_errors_and_more_of_every_layer_on_an_existing_cluster() -> None:
         (8, "GF105", "stack.timeoutSeconds"),
         (8, "GF220", "stack.values.mig.strategy"),
         (8, "GF221", "stack.version"),
+        (8, "GF253", "stack.version"),
         (9, "GF103", "sharing.s.strategy"),
     ]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from gpufleet.parts.seen import Seen
 from gpufleet.places.existing.in_use import check_in_use, methods_that_change, other_route, refusals, strangers
 
 from tests.unit.config.samples import compile_base
 
+OURS = {"app.kubernetes.io/managed-by": "gpufleet"}
 SHARED = {"sharing.half": {"strategy": "timeSlicing", "replicas": 2}, "pools[0].sharing": "half"}
 
 
@@ -40,21 +42,21 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
 users: [{name: u, user: {}}]
 current-context: c
 """
-    assert check_in_use(plan(SHARED), kubeconfig, None) == []
+    assert check_in_use(plan(SHARED), kubeconfig, None) == (None, [])
 
 
 def test_a_namespace_of_somebody_else_is_not_taken_over() -> None:
     team = {"teams": [{"name": "prod", "namespace": "prodapp", "pools": ["t4"]}]}
-    found = strangers(plan(team), {"prodapp": {}, "gpu-plugin": {"app.kubernetes.io/managed-by": "gpufleet"}})
+    found = strangers(plan(team), Seen(namespaces={"prodapp": {}, "gpu-plugin": OURS}))
     assert [(d.code, d.path, d.value) for d in found] == [("GF451", "teams[0].namespace", "prodapp")]
-    assert strangers(plan(team), {"prodapp": {"app.kubernetes.io/managed-by": "gpufleet"}, "other": {}}) == []
-    assert [d.path for d in strangers(plan(), {"gpu-plugin": {"a": "b"}})] == ["stack.namespace"]
+    assert strangers(plan(team), Seen(namespaces={"prodapp": OURS, "other": {}})) == []
+    assert [d.path for d in strangers(plan(), Seen(namespaces={"gpu-plugin": {"a": "b"}}))] == ["stack.namespace"]
 
 
 def test_one_route_at_a_time() -> None:
-    bench = {"gpufleet-bench-1": {}}  # and others of ours that no route reads
-    plugin = {"gpufleet-half-1": {"gpufleet.dev/route": "plugin"}, **bench}
-    operator = {"gpufleet-sharing-1": {"gpufleet.dev/route": "operator"}, **bench}
+    bench: dict[str, str] = {}  # and others of ours that no route reads
+    plugin = [{"gpufleet.dev/route": "plugin"}, bench]
+    operator = [{"gpufleet.dev/route": "operator"}, bench]
     assert other_route(plan(), plugin) == []
     assert [(d.code, d.path) for d in other_route(plan(), operator)] == [("GF452", "stack.kind")]
     compiled = compile_base("existing-operator")

@@ -29,10 +29,12 @@ REFUSALS = {"GF235", "GF236", "GF237", "GF238"}
 
 def combinations() -> Iterator[dict[str, Any]]:
     """All that a stack file can say about it."""
-    for distribution in ("kubeadm", "k3s", "rke2", "microk8s", "aks"):
+    for distribution, made in (
+        *((name, False) for name in ("kubeadm", "k3s", "rke2", "microk8s", "aks")), ("aks", True)
+    ):  # fmt: skip
         own = "aks" if distribution == "aks" else "host"
         for method, default in itertools.product(("timeSlicing", "hami"), (False, True) if own == "host" else (False,)):
-            plain = {"distribution": distribution, "method": method, "default": default}
+            plain = {"made": made, "distribution": distribution, "method": method, "default": default}
             yield {**plain, "route": "plugin", "owners": (own,), "version": None, "cdi": None, "nri": None}
             for owners, version, cdi, nri in itertools.product(
                 ((own,), ("operator",), (own, "operator")), VERSIONS, (None, True, False), (None, True)
@@ -41,7 +43,7 @@ def combinations() -> Iterator[dict[str, Any]]:
 
 
 def stack(c: dict[str, Any]) -> dict[str, Any]:
-    aks = c["distribution"] == "aks"
+    aks = c.get("made", False)
     values = {"cdi": {k: v for k, v in (("enabled", c["cdi"]), ("nriPluginEnabled", c["nri"])) if v is not None}}
     pools = []
     for i, owner in enumerate(c["owners"]):
@@ -49,8 +51,16 @@ def stack(c: dict[str, Any]) -> dict[str, Any]:
         if aks:
             pool |= {"vmSize": "Standard_NC4as_T4_v3", "count": 1}
         else:
-            pool |= {"hosts": {f"n{i}": {"address": f"10.0.0.{i + 1}"}}, "gpu": "T4", "gpusPerNode": 1}
-            pool["nvidiaDefaultRuntime"] = c["default"]
+            pool |= {"gpu": "T4", "gpusPerNode": 1}
+            if c["distribution"] == "aks":
+                names = {"nvidia.com/device-plugin.config": "s"} if c["method"] == "timeSlicing" else {"gpu": "on"}
+                if "operator" in c["owners"] and owner != "operator":
+                    names |= {f"nvidia.com/gpu.deploy.{part}": "false" for part in ("driver", "container-toolkit")}
+                needed = c["route"] == "operator" or c["method"] == "hami"
+                pool["nodeSelector"] = {"agentpool": f"p{i}", **(names if needed else {})}
+            else:
+                pool["hosts"] = {f"n{i}": {"address": f"10.0.0.{i + 1}"}}
+                pool["nvidiaDefaultRuntime"] = c["default"]
         pools.append(pool)
     existing = {"kind": "existing", "name": "idc", "kubeconfig": {"path": "k"}, "distribution": c["distribution"]}
     route: dict[str, Any] = {"kind": c["route"]}
@@ -76,7 +86,9 @@ def faults(c: dict[str, Any], found: Stack, containerd: str) -> list[str]:
     listed = {pool.name for pool in listed_pools(fleet)} if c["distribution"] != "aks" else set()
     for pool in fleet.served:
         if c["distribution"] == "aks":
-            node = world.aks(fleet.place.pool_resource(pool, found).driver)
+            node = world.aks("Install" if pool.owner == "aks" else "None")
+            made = fleet.place.pool_resource(pool, found)
+            assert not c["made"] or made.driver == ("Install" if pool.owner == "aks" else "None")
         else:
             assert pool.name in listed
             variables = {"gpu_container_toolkit_state": "absent", **pool_variables(pool, fleet)}
@@ -137,7 +149,7 @@ RP = {
     ),
     "RP-12 aks and operator in one release": (
         {"distribution": "aks", "method": "timeSlicing", "default": False, "route": "operator",
-         "owners": ("aks", "operator"), "version": "v26.7.0", "cdi": None, "nri": None}, None, {"GF236"},
+         "owners": ("aks", "operator"), "made": True, "version": "v26.7.0", "cdi": None, "nri": None}, None, {"GF236"},
     ),
 }  # fmt: skip
 

@@ -71,11 +71,14 @@ def host_stacks(draw: st.DrawFn) -> dict[str, Any]:
     """Stacks on existing clusters without errors, with more or less said about hosts."""
     data = draw(stacks().filter(lambda d: d["cluster"]["kind"] == "existing"))
     numbers = iter(range(1, 100))
+    systems: tuple[str, ...] = ("ubuntu-22.04", "ubuntu-24.04", "debian-12", "rocky-9", "kylin-V11")
+    if any(pool["driver"] == "operator" for pool in data["pools"]):
+        systems = systems[:1]  # one release serves one system
     for pool in data["pools"]:
         for name in pool.get("hosts", {}):
             pool["hosts"][name] = {"address": f"10.0.0.{next(numbers)}"}
         if pool.get("hosts") and pool["driver"] == "host" and draw(st.booleans()):
-            pool["os"] = draw(st.sampled_from(("ubuntu-22.04", "ubuntu-24.04", "debian-12", "rocky-9", "kylin-V11")))
+            pool["os"] = draw(st.sampled_from(systems))
             pool["hostDriver"] = {"flavour": draw(st.sampled_from(("open",)))}
     hosts: dict[str, Any] = {}
     if draw(st.booleans()):

@@ -206,6 +206,22 @@ def test_kernel_modules_follow_the_gpu(gpu: str, flavour: str) -> None:
     assert of(changes).variables()["gpu01"]["gpu_driver_flavour"] == flavour
 
 
+RP_10 = {
+    "cluster": {"kind": "existing", "name": "lab", "site": "lab", "distribution": "kubeadm",
+                "kubeconfig": {"path": "k.conf"}},
+    "pools": [{"name": "a100", "hosts": {"gpu01": {"address": "10.0.0.11"}}, "gpu": "A100-SXM4-80GB",
+               "gpusPerNode": 8, "os": "ubuntu-24.04", "driver": "host", "driverBranch": "580"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("route", "wanted"), [("operator", True), ("plugin", False)])
+def test_rp_10_hosts_resolve_cdi_devices_where_the_plugin_hands_them_out(route: str, wanted: bool) -> None:
+    stack = stack_of({**RP_10, "stack": {"kind": route}})
+    variables = inventory(resolve(stack)).variables()["gpu01"]
+    assert variables["gpu_container_toolkit_cdi"] is wanted
+    assert variables["gpu_container_toolkit_unprivileged_envvar"] is not wanted
+
+
 def test_root_needs_no_sudo() -> None:
     variables = of({"hosts.ssh": {"user": "root"}}).variables()["gpu01"]
     assert variables["ansible_become"] is False and "ansible_port" not in variables

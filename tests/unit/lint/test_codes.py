@@ -17,4 +17,6 @@ def test_every_rule_of_lint_is_asserted_somewhere() -> None:
 def test_every_rule_of_lint_is_used() -> None:
     package = HERE.parents[2] / "infra" / "gpufleet"
     sources = [*(package / "lint").glob("*.py"), package / "cli" / "lint.py"]
-    assert {c for p in sources for c in re.findall(r"GF\d{3}", p.read_text(encoding="utf-8"))} == KNOWN
+    used = {c for p in sources for c in re.findall(r"GF\d{3}", p.read_text(encoding="utf-8"))}
+    assert used >= KNOWN
+    assert used <= set(rules())  # rules of the stack count for the same thing in YAML

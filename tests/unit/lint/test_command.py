@@ -169,17 +169,19 @@ def test_what_holds_on_one_pool_says_so(tmp_path: Path, capsys: pytest.CaptureFi
     pools = CUT.replace("ROUTE", "plugin").replace("gpusPerNode: 2}", "gpusPerNode: 2, taints: ['sku=gpu:NoSchedule']}")
     stack.write_text(pools)
     plain = limits() + "args: [--gpu-memory-fraction=0.1]\n"
-    file.write_text(GPU4 + "---\n" + pod(plain))
+    file.write_text(GPU4 + "---\n" + pod(plain, "runtimeClassName: nvidia\n"))
 
     def found(code: str) -> list[tuple[str, str]]:
         _, out, _ = run(capsys, str(file), "--stack-file", str(stack), "--json")
         return [(f["severity"], f["message"].split(": ")[0]) for f in json.loads(out)["findings"] if f["code"] == code]
 
-    assert found("GF620") == [("note", "On pool t4")]  # the other pool takes the pod
+    assert found("GF620") == []  # the other pool takes the pod
     stack.write_text(pools.replace("sharing: small}", "sharing: small, taints: ['sku=gpu:NoSchedule']}"))
-    assert found("GF620") == [("error", "The taint sku=gpu:NoSchedule keeps this pod off the nodes.")]
-    stack.write_text(pools.replace("sharing: small}", "sharing: small, taints: ['a=b:NoSchedule']}"))
-    assert found("GF620") == [("error", "On pool t4"), ("error", "On pool cut")]
+    nearest = "No pool takes this; nearest is t4"
+    assert found("GF620") == [("error", nearest)]
+    both = pools.replace("sku=gpu:NoSchedule']}", "sku=gpu:NoSchedule', 'b=c:NoSchedule']}")
+    stack.write_text(both.replace("sharing: small}", "sharing: small, taints: ['a=b:NoSchedule']}"))
+    assert found("GF620") == [("error", "No pool takes this; nearest is cut")]
     stack.write_text(pools)
     plugin = pod("", kind="Deployment").replace("kind: Deployment", "kind: DaemonSet")
     file.write_text(GPU4 + "---\n" + plugin.replace("example/app:1", "nvcr.io/nvidia/k8s-device-plugin:v0.20.0"))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from gpufleet.lint import Options, lint
-from gpufleet.lint.stack import pools_of
+from gpufleet.lint.stack import nodes_of
 
 from tests.unit.lint.told import codes, one, pod
 
@@ -61,7 +61,7 @@ def test_drivers_known_to_fail_with_mig_on_some_gpus() -> None:
     text = "version: v1\nflags: {migStrategy: mixed}\n"
     assert codes(text, gpus="2xA100-80GB", mig="0=1g.10gb", driver="570.148.08") == ["GF621"]
     assert codes(text, gpus="2xA100-80GB", mig="0=1g.10gb", driver="575.57.08") == ["GF621"]
-    assert codes(text, gpus="2xA100-80GB", mig="0=1g.10gb", driver="570.172.08") == []
+    assert codes(text, gpus="2xA100-80GB", mig="0=1g.10gb", driver="580.65.06") == []
     assert codes(text, gpus="2xA100-80GB", mig="0=1g.10gb;1=1g.10gb", driver="570.148.08") == []
 
 
@@ -78,7 +78,7 @@ OWN = "existing, name: v, kubeconfig: {path: k}"
 def on_stack(tmp_path: Path, cluster: str, hardware: str, text: str) -> list[str]:
     file = tmp_path / "Pulumi.x.yaml"
     file.write_text(STACK.replace("CLUSTER", cluster).replace("POOL", f"{{name: p, {hardware}}}"))
-    [pool] = pools_of(None, file, None)
+    [pool] = nodes_of(None, file, None).pools
     return [d.code for d in lint([("f", text)], Options(pool.node, driver=pool.driver)).found]
 
 

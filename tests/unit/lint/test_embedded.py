@@ -166,4 +166,67 @@ def test_parameters_beside_values_and_over_them() -> None:
     assert codes(k3s + "    devicePlugin.config.name: ts\n    devicePlugin.enabled: 'false'\n") == []
     text = argo.replace("NAME", "devicePlugin.enabled").replace("VALUE", "false").replace(", default: any", "")
     assert codes(text) == []  # false, no text
-    assert codes(text.replace("'false'}", "'false', forceString: true}")) == ["GF533"]
+    assert codes(text.replace("'false'}", "'false', forceString: true}")) == ["GF533", "GF575"]
+
+
+DYNAMO = d("""
+    apiVersion: nvidia.com/v1alpha1
+    kind: DynamoGraphDeployment
+    metadata: {name: g}
+    spec:
+      services:
+        Frontend:
+          replicas: 1
+        decode:
+          replicas: 1
+          resources:
+            limits:
+              gpu: "2"
+          extraPodSpec:
+            nodeSelector: {pool: gpu}
+            mainContainer:
+              image: nvcr.io/nvidia/ai-dynamo/sglang-runtime:1.0
+              args: [--mem-fraction-static, "0.75"]
+""")
+
+
+def test_services_of_dynamo() -> None:
+    """They write `gpu` for nvidia.com/gpu."""
+    assert codes(DYNAMO) == []
+    found = one("GF601", DYNAMO, GPU4)
+    assert (found.path, found.line) == ("spec.services.decode.resources.limits.gpu", 12)
+    typed = DYNAMO.replace('gpu: "2"', 'gpu: "1"\n          gpuType: nvidia.com/gpus')
+    assert one("GF602", typed).path == "spec.services.decode.resources.limits.gpu"
+    later = DYNAMO.replace("v1alpha1", "v1beta1")  # there the services hold pod templates
+    assert "GF601" not in codes(later, GPU4)
+
+
+QUEUE_OF_ANOTHER = "apiVersion: scheduling.example.com/v1\nkind: Queue\nmetadata: {name: q}\nspec: {SPEC}\n"
+
+
+@pytest.mark.parametrize(
+    ("spec", "noted"),
+    [
+        ("resources: {limits: {nvidia.com/gpu: 4}}", False),  # read as a container
+        ("quota: {nvidia.com/gpu: 4}", True),
+        ('quota: {nvidia.com/gpu: "4"}', True),
+        ("resources: [nvidia.com/gpu]", True),
+        ("metric: {name: nvidia.com/gpu}", True),
+        ("quota: {volcano.sh/vgpu-number: 4}", True),
+        ("device: {class: gpu.nvidia.com}", True),
+        ("tolerations: [{key: nvidia.com/gpu, operator: Exists}]", False),
+        ('nodeSelector: {nvidia.com/gpu.present: "true"}', False),
+        ('nodeLabels: {nvidia.com/gpu: "true"}', False),
+        ("quota: {amd.com/gpu: 4}", False),
+    ],
+)
+def test_objects_that_say_something_about_gpus_are_named(spec: str, noted: bool) -> None:
+    assert ("GF505" in codes(QUEUE_OF_ANOTHER.replace("SPEC", spec))) is noted
+
+
+def test_what_lint_knows_is_not_named() -> None:
+    limit_range = "apiVersion: v1\nkind: LimitRange\nmetadata: {name: l}\n"
+    assert codes(limit_range + "spec: {limits: [{type: Container, max: {nvidia.com/gpu: 1}}]}\n") == ["GF505"]
+    assert codes(limit_range + "spec: {limits: [{type: Container, max: {cpu: 1}}]}\n") == []
+    cluster = "apiVersion: nvidia.com/v1alpha1\nkind: GPUCluster\nmetadata: {name: gpu-cluster}\nspec: {}\n"
+    assert "device plugin" in one("GF505", cluster).reason

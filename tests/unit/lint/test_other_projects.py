@@ -43,7 +43,6 @@ def test_config_maps_that_the_operator_makes_for_itself() -> None:
         "replicaCount: 1\nconfig: {name: app}\nimage: {repository: nginx}\n",
         "config: {name: app}\nimage: {repository: example/app}\nresources: {}\n",
         "config: {name: app, map: {a: b}}\nimage: x\n",
-        "devicePlugin: {deviceSplitCount: 5, runtimeClassName: nvidia}\n",
         "resourceName: nvidia.com/gpu\nscheduler: {replicas: 1}\ndevicePlugin: {runtimeClassName: nvidia}\n",
     ],
 )
@@ -124,3 +123,9 @@ def test_containers_outside_a_pod() -> None:
 
 def test_limits_of_nodes_ask_for_nothing() -> None:
     assert codes("apiVersion: karpenter.sh/v1\nkind: NodePool\nspec: {limits: {nvidia.com/gpu: '1'}}\n") == []
+    claim = "apiVersion: karpenter.sh/v1\nkind: NodeClaim\nspec: {resources: {requests: {nvidia.com/gpu: '1'}}}\n"
+    assert codes(claim) == []
+    devices = (
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: gpu.nvidia.com}\n"
+    )
+    assert codes(devices) == []

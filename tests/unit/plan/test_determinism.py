@@ -97,8 +97,12 @@ def _shuffled(value: Any, draw: Any) -> Any:
 def test_the_order_of_keys_does_not_matter(stack: dict[str, Any], data: st.DataObject) -> None:
     stack["stack"]["images"] = {"registry": "mirror", "pullSecrets": ["a"]}
     if stack["stack"]["kind"] == "operator":
-        own = stack["stack"].get("values", {})
-        stack["stack"]["values"] = {**own, "b": {"d": 1, "c": 2}, "a": [], "driver": {"rdma": {}, "manager": {}}}
+        stack["stack"]["values"] = {
+            **stack["stack"].get("values", {}),
+            "operator": {"nodeSelector": {"d": "1", "c": "2"}},
+            "extraObjects": [],
+            "driver": {"rdma": {}, "manager": {}},
+        }
     again = compile_data(_shuffled(stack, data.draw))
     plan = compile_data(stack).plan
     assert plan is not None

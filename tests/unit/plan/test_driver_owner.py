@@ -41,7 +41,8 @@ class Row:
 
 
 TABLE = [
-    Row("aks", "aks", "operator", aks="Install", driver=False, toolkit=False, runtime=AKS_CLASS),
+    Row("aks", "aks", "operator", aks="Install", driver=False, toolkit=False, runtime=AKS_CLASS,
+        labels=tuple(OFF_BOTH.items())),
     Row("aks", "aks", "plugin", aks="Install"),
     Row("aks", "operator", "operator", aks="None", driver=True, toolkit=True, runtime=NVIDIA),
     Row("aks", "operator", "plugin", refused="GF202"),

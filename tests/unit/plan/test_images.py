@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpufleet.catalog import components_of
 
 from tests.unit.config.samples import compile_base
 
@@ -74,8 +73,6 @@ def test_the_operator_and_what_its_values_switch_on(changes: dict[str, Any], mor
     assert list(found) == sorted(set(found))
     assert names(found) == ALWAYS | more
     assert "nvcr.io/nvidia/gpu-operator:v26.7.0" in found
-    known = {c.image for c in components_of("gpu-operator") if c.image}
-    assert {i for i in found if "/driver:" not in i and "/gpu-operator:" not in i} <= known
 
 
 def test_parts_that_the_values_switch_off() -> None:
@@ -87,7 +84,6 @@ def test_parts_that_the_values_switch_off() -> None:
     ("changes", "tags"),
     [
         ({"cluster.version": "1.36"}, {"595.91.07-ubuntu24.04"}),
-        ({"cluster.version": "1.33"}, {"595.91.07-ubuntu22.04"}),
         ({"cluster.version": "1.36", "pools[0].osSku": "Ubuntu2204"}, {"595.91.07-ubuntu22.04"}),
         ({"cluster.version": "1.36.2", "pools[0].driverBranch": "580"}, {"580.173.02-ubuntu24.04"}),
     ],
@@ -117,11 +113,29 @@ def test_versions_and_names_of_the_stacks_own_values() -> None:
     assert not [i for i in found if "container-toolkit" in i]
 
 
-def test_another_chart_brings_what_the_catalogue_does_not_know() -> None:
-    changes = {"stack.version": "v26.3.3", "stack.values": {"gfd": {"version": "v0.19.3"}}}
+def test_an_older_chart_brings_its_own_versions() -> None:
+    changes = {"stack.version": "v26.3.3", "stack.values": {"gfd": {"version": "v0.19.2"}}, "cluster.version": "1.36"}
     plan = compile_base("aks-operator", changes).plan
     assert plan is not None
-    assert set(plan.images) == {"nvcr.io/nvidia/gpu-operator:v26.3.3", "nvcr.io/nvidia/k8s-device-plugin:v0.19.3"}
+    assert set(plan.images) == {
+        "nvcr.io/nvidia/gpu-operator:v26.3.3",
+        "nvcr.io/nvidia/driver:580.126.20-ubuntu24.04",
+        "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.11.0",
+        "nvcr.io/nvidia/k8s/container-toolkit:v1.19.1",
+        "nvcr.io/nvidia/k8s-device-plugin:v0.19.3",
+        "nvcr.io/nvidia/k8s-device-plugin:v0.19.2",
+        "nvcr.io/nvidia/k8s/dcgm-exporter:4.5.3-4.8.2-distroless",
+    }
+    assert plan.images_unknown == (
+        "image of node-feature-discovery: the catalogue does not know what the chart v26.3.3 brings",
+    )
+
+
+def test_a_chart_that_no_table_has() -> None:
+    given = {"gfd": {"repository": "r/x", "image": "k8s-device-plugin", "version": "v0.18.0"}}
+    plan = compile_base("aks-operator", {"stack.version": "v25.10.1", "stack.values": given}).plan
+    assert plan is not None
+    assert set(plan.images) == {"nvcr.io/nvidia/gpu-operator:v25.10.1", "r/x/k8s-device-plugin:v0.18.0"}
     assert any("image of dcgm-exporter: the catalogue does not know" in line for line in plan.images_unknown)
 
 

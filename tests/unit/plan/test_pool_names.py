@@ -65,7 +65,24 @@ FIELDS: dict[str, list[tuple[dict[str, Any], dict[str, Any], str, bool]]] = {
     "autoscale": [
         ({}, {"pools[0].count": REMOVE, "pools[0].autoscale": {"min": 1, "max": 2}}, "aks-plugin", False),
     ],
-    "scale_down_mode": [({}, {"pools[0].scaleDownMode": "Deallocate"}, "aks-plugin", False)],
+    "scale_down_mode": [
+        # A disk that Azure may have made ephemeral cannot be kept.
+        ({}, {"pools[0].scaleDownMode": "Deallocate"}, "aks-plugin", True),
+        (
+            {"pools[0].osDiskType": "Managed"},
+            {"pools[0].osDiskType": "Managed", "pools[0].scaleDownMode": "Deallocate"},
+            "aks-plugin",
+            False,
+        ),
+    ],
+    "version": [
+        (
+            {"cluster.version": "1.36"},
+            {"cluster.version": "1.36", "pools[0].version": "1.35"},
+            "aks-plugin",
+            False,
+        )
+    ],
     "max_surge": [({}, {"pools[0].maxSurge": "1"}, "aks-plugin", False)],
     "max_unavailable": [({}, {"pools[0].maxUnavailable": "2"}, "aks-plugin", False)],
     "tags": [({}, {"pools[0].tags": {"a": "b"}}, "aks-plugin", False)],

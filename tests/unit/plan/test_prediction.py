@@ -130,12 +130,20 @@ def test_the_cluster_of_the_plan() -> None:
         "dns_prefix": "dev",
         "tier": "Free",
         "upgrade_channel": "none",
+        "node_os_upgrade_channel": "None",
+        "maintenance": {},
+        "entra": None,
+        "disable_local_accounts": False,
+        "access": {"credentials": "user", "login": None},
         "system_pool": {
             "name": "system", "vm_size": "Standard_D4s_v5", "count": 1, "min_count": None, "max_count": None
         },
         "network": None,
         "tags": {},
         "protect": False,
+        "protection": "not protected (no environment is stated; protect: true protects it)",
+        "order": "control plane and pool system first, then t4",
+        "image_drivers": ("t4",),
     }  # fmt: skip
     group = plan_of("aks-plugin", {"cluster.resourceGroup": {"name": "g"}}).cluster
     assert (group.resource_group, group.resource_group_existing) == ("g", False)

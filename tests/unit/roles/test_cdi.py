@@ -89,12 +89,17 @@ def other(name: str, **more: Any) -> dict[str, Any]:
     return converged(runtime=seen, units={f"{name}.service": unit()})
 
 
+V1 = ROOTS["version 1"]
 V2_FILE, FALSE = "version = 2\n", f"version = 2\n{CRI}enable_cdi = false\n"
-HOSTS = {
+HOSTS: dict[str, tuple[dict[str, Any], str]] = {
     "containerd 1.6": (converged(runtime={"containerd": "1.6.20"}), "GF791"),
     "containerd 1.7.15": (converged(runtime={"containerd": "1.7.15"}), "GF791"),
     "containerd 1.7.16": (converged(runtime={"containerd": "1.7.16"}), ""),
     "containerd 2": (converged(runtime={"containerd": "2.2.1"}), ""),
+    "containerd 2, file of version 1": (
+        converged(runtime={"containerd": "2.2.1"}, files={paths.CONTAINERD_CONFIG: file(V1)}), "GF795",
+    ),
+    "containerd 1.7, file of version 1": (converged(files={paths.CONTAINERD_CONFIG: file(V1)}), ""),
     "CRI-O 1.29": (other("crio", crio_version="1.29.4"), "GF791"),
     "CRI-O 1.30": (other("crio", crio_version="1.30.0"), ""),
     "CRI-O of an unknown version": (other("crio"), ""),

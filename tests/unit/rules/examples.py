@@ -112,7 +112,12 @@ def _with_facts(text: str, folder: Path) -> set[str]:
 def _linted(text: str, folder: Path) -> set[str]:
     _write(folder / "Pulumi.a10.yaml", A10_STACK)
     file = folder / "example.yaml"
-    file.write_text(text, encoding="latin-1" if text.startswith(LATIN) else "utf-8")
+    stack, end, rest = text.partition("\n---\n")
+    if end and "\nconfig:\n" in stack:  # the stack that the example is checked against
+        _write(folder / "Pulumi.lab.yaml", stack)
+    else:
+        rest = text
+    file.write_text(rest, encoding="latin-1" if text.startswith(LATIN) else "utf-8")
     words = shlex.split(text.splitlines()[0].removeprefix(LINT)) if text.startswith(LINT) else []
     words = [str(folder / word) if word.startswith("Pulumi.") else word for word in words]
     document = json.loads(_run("lint", str(file), "--json", *words)[0])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gpufleet.plan.model import Plan
 from gpufleet.status.compare import Status, compare
-from gpufleet.status.observe import Observed, ObservedNode, PluginPod
+from gpufleet.status.observed import Observed, ObservedNode, OperandPod
 from gpufleet.status.render import render
 
 from tests.unit.config.samples import REMOVE, compile_base, told
@@ -29,6 +29,13 @@ def config_of(plan: Plan) -> str:
     return plan.operator.config_map.name
 
 
+def data_of(plan: Plan) -> dict[str, str]:
+    if plan.plugin:
+        return plan.plugin.daemon_sets[0].config_map.data
+    assert plan.operator is not None
+    return plan.operator.config_map.data
+
+
 def arrived(plan: Plan, *names: str) -> Observed:
     """The cluster exactly as the plan of its first pool says; `names` of nodes where the cloud chooses them."""
     pool = plan.pools[0]
@@ -38,9 +45,9 @@ def arrived(plan: Plan, *names: str) -> Observed:
     }
     namespace = plan.plugin.namespace if plan.plugin else plan.operator.namespace if plan.operator else ""
     pods = tuple(
-        PluginPod(f"plugin-{n}", namespace, n, True, pool.profile, (config_of(plan),)) for n in nodes if pool.profile
+        OperandPod(f"plugin-{n}", namespace, n, True, config_maps=(config_of(plan),)) for n in nodes if pool.profile
     )
-    return Observed(nodes, pods, frozenset({(namespace, config_of(plan))} if pods else ()))
+    return Observed(nodes, pods, {(namespace, config_of(plan)): frozenset(data_of(plan))} if pods else {})
 
 
 def _taints(texts: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
@@ -137,8 +144,8 @@ def test_a_resource_that_has_gone_to_zero_is_no_difference() -> None:
 def test_an_old_configuration() -> None:
     found = one(pod(node(arrived(plan_of()), allocatable={"nvidia.com/gpu": 4}), config_maps=("gpufleet-half-old",)))
     assert found == [
-        "offers nvidia.com/gpu: 4 instead of 2",
         f"plugin pod plugin-n1 still uses gpufleet-half-old, declared {config_of(plan_of())}",
+        "offers nvidia.com/gpu: 4 instead of 2",
     ]
 
 
@@ -201,7 +208,7 @@ def test_a_cordoned_node_agrees_and_says_so() -> None:
 @pytest.mark.parametrize("base", ["existing-plugin", "existing-operator"])
 def test_a_configuration_that_is_gone(base: str) -> None:
     plan = plan_of(base)
-    found = one(replace(arrived(plan), config_maps=frozenset()), plan)
+    found = one(replace(arrived(plan), config_maps={}), plan)
     assert len(found) == 1
     assert found[0].startswith(f"ConfigMap {compare(plan, arrived(plan)).nodes[0].plugin_pod.partition('/')[0]}/")  # type: ignore[union-attr]
     assert config_of(plan) in found[0]
@@ -210,7 +217,7 @@ def test_a_configuration_that_is_gone(base: str) -> None:
 
 def test_a_configuration_that_nothing_has_read_yet_is_not_gone() -> None:
     """Before `pulumi up`, the declared one does not exist, and the pods say so already."""
-    seen = pod(replace(arrived(plan_of()), config_maps=frozenset({("gpu-plugin", "old")})), config_maps=("old",))
+    seen = pod(replace(arrived(plan_of()), config_maps={("gpu-plugin", "old"): frozenset()}), config_maps=("old",))
     assert [c for c in one(seen) if "gone" in c] == []
 
 
@@ -305,7 +312,7 @@ def test_a_declared_taint_that_is_missing() -> None:
 
 def test_a_second_plugin() -> None:
     seen = arrived(plan_of())
-    other = PluginPod("nvidia-device-plugin-x", "kube-system", "n1", True, None, ())
+    other = OperandPod("nvidia-device-plugin-x", "kube-system", "n1", True)
     assert one(replace(seen, pods=(*seen.pods, other))) == [
         "a second device plugin registers here: pod kube-system/nvidia-device-plugin-x"
     ]
@@ -315,13 +322,13 @@ def test_a_plugin_of_somebody_else_on_a_node_that_somebody_else_looks_after() ->
     """`driver: none` is acknowledged where another team runs the node; what it offers is that team's business."""
     plan = plan_of("aks-plugin", {"pools[0].driver": "none"})
     theirs = ObservedNode("aks-1", True, {"gpufleet.dev/pool": "t4"}, (), {"nvidia.com/gpu": 8})
-    seen = Observed({"aks-1": theirs}, (PluginPod("p", "theirs", "aks-1", True, None, ()),))
+    seen = Observed({"aks-1": theirs}, (OperandPod("p", "theirs", "aks-1", True),))
     assert causes(compare(plan, seen)) == []
 
 
 def test_a_plugin_on_a_node_of_no_pool_is_not_ours_to_judge() -> None:
     seen = arrived(plan_of())
-    other = PluginPod("p", "kube-system", "elsewhere", True, None, ())
+    other = OperandPod("p", "kube-system", "elsewhere", True)
     assert compare(plan_of(), replace(seen, pods=(*seen.pods, other))).agrees
 
 
@@ -379,7 +386,7 @@ def test_hamis_own_plugin_is_the_one_of_its_pools() -> None:
     assert hami is not None
     pool = plan.pools[0]
     there = ObservedNode("n1", True, dict(pool.node.labels), (), dict(pool.node.resources))
-    theirs = PluginPod("hami-device-plugin-x", hami.namespace, "n1", True, None, ("hami-scheduler-device",))
+    theirs = OperandPod("hami-device-plugin-x", hami.namespace, "n1", True, config_maps=("hami-scheduler-device",))
     assert causes(compare(plan, Observed({"n1": there}, (theirs,)))) == []
     cure = "`pulumi up --refresh` puts back what was deleted by hand"
     missing = f"no plugin pod of namespace hami-system is on the node; {cure}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import pytest
 from gpufleet.cli import status as command
 from gpufleet.cli.main import main
 from gpufleet.status import observe
-from gpufleet.status.observe import ObservationError, Observed
+from gpufleet.status.observe import ObservationError
+from gpufleet.status.observed import Observed
 
 from tests.unit.config.samples import compile_base, sections, stack_text
 from tests.unit.config.test_together import TEN_AKS
@@ -27,38 +28,25 @@ Readings = list[Observed | ObservationError]
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
-    """A stack file in the working directory, and a cluster that gives the readings one after the other."""
+    """A stack file in the working directory, and a cluster that gives the readings; how long it was asked to wait."""
     (tmp_path / "stack.yaml").write_text(stack_text(sections("existing-plugin", SHARED)))
     (tmp_path / "idc.conf").write_text("clusters: []\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GPUFLEET_KUBECONFIG", raising=False)
-    now = [0.0]
-
-    class Clock:
-        @staticmethod
-        def monotonic() -> float:
-            return now[0]
-
-        @staticmethod
-        def sleep(seconds: float) -> None:
-            now[0] += seconds
 
     def give(*readings: Observed | ObservationError) -> list[float]:
-        left = list(readings)
+        waited: list[float] = []
 
         class Fake:
-            def __init__(self, data: dict[str, Any], context: str | None) -> None:
-                assert (data, context) == ({"clusters": []}, None)
+            def __init__(self, data: dict[str, Any], context: str | None, say: Callable[[str], None]) -> None:
+                assert (data, context, say) == ({"clusters": []}, None, command.say)
 
-            def observe(self) -> Observed:
-                answer = left.pop(0) if len(left) > 1 else left[0]
-                if isinstance(answer, ObservationError):
-                    raise answer
-                return answer
+            def readings(self, seconds: float) -> Iterator[Observed | ObservationError]:
+                waited.append(seconds)
+                yield from readings
 
         monkeypatch.setattr(observe, "Cluster", Fake)
-        monkeypatch.setattr(command, "time", Clock)
-        return now
+        return waited
 
     return give
 
@@ -72,24 +60,23 @@ def run(*words: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("readings", "wait", "code", "waited"),
+    ("readings", "code"),
     [
-        ([RIGHT], "0", 0, 0),
-        ([WRONG], "0", 1, 0),
-        ([WRONG, WRONG, RIGHT], "10", 0, 1),
-        ([WRONG], "2", 1, 2),
-        ([ObservationError("gone")], "0", 2, 0),
-        ([ObservationError("gone"), RIGHT], "5", 0, 0.5),
-        ([ObservationError("gone")], "1", 2, 1),
-        ([WRONG, ObservationError("gone")], "1", 2, 1),
+        ([RIGHT], 0),
+        ([WRONG], 1),
+        ([WRONG, WRONG, RIGHT], 0),
+        ([RIGHT, WRONG], 0),
+        ([ObservationError("gone")], 2),
+        ([ObservationError("gone"), RIGHT], 0),
+        ([WRONG, ObservationError("gone")], 2),
+        ([ObservationError("gone"), WRONG], 1),
     ],
 )
-def test_exit_code_says_whether_they_agree(
-    cluster: Callable[..., list[float]], readings: Readings, wait: str, code: int, waited: float
-) -> None:
-    now = cluster(*readings)
-    assert run("--wait", wait) == code
-    assert now[0] == waited
+def test_exit_code_says_whether_they_agree(cluster: Callable[..., list[float]], readings: Readings, code: int) -> None:
+    """The first reading that agrees ends the wait; without one the last reading counts."""
+    waited = cluster(*readings)
+    assert run("--wait", "10") == code
+    assert waited == [10]
 
 
 def test_in_words(cluster: Callable[..., list[float]], capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,6 +33,10 @@ class Chart:
         if "items" in schema:
             yield from self.objects(schema["items"], path + "[]")
 
+    def names(self) -> set[str]:
+        """Paths of all values that the schema names."""
+        return {f"{path}.{key}" for path, schema in self.objects() for key in schema.get("properties", {})}
+
     def open_levels(self) -> set[str]:
         """Paths of levels that take any key."""
         return {path for path, schema in self.objects() if schema.get("additionalProperties") is not False

@@ -38,7 +38,7 @@ def test_a_gpu_node(put_pool: Put, kube: FakeKube) -> None:
     assert node["metadata"]["annotations"] == {
         "kwok.x-k8s.io/node": "fake", "twin.gpufleet.dev/gpus": "1", "twin.gpufleet.dev/gpu-model": "T4",
         "twin.gpufleet.dev/driver": "580.126.09"}
-    assert node["status"]["allocatable"] == {"cpu": "4", "memory": "28Gi", "pods": "110", "ephemeral-storage": "128Gi"}
+    assert node["status"]["allocatable"] == {"cpu": "4", "memory": "28Gi", "pods": "110", "ephemeral-storage": "176Gi"}
 
 
 def test_driver_none_leaves_the_node_without_a_driver(put_pool: Put, kube: FakeKube) -> None:
@@ -122,3 +122,44 @@ def test_a_cluster_never_goes_back(azure: Service) -> None:
     azure.put("ManagedCluster", {**CLUSTER, "kubernetesVersion": "1.37"}, create=False)
     with pytest.raises(ArmError, match="Downgrading"):
         azure.put("ManagedCluster", CLUSTER, create=False)
+
+
+@pytest.mark.parametrize(("changes", "code"), [
+    ({"disableLocalAccounts": True}, "BadRequest"),
+    ({"autoUpgradeProfile": {"upgradeChannel": "node-image", "nodeOSUpgradeChannel": "None"}}, "InvalidParameter")])
+def test_clusters_that_nobody_could_use(azure: Service, changes: dict[str, Any], code: str) -> None:
+    with pytest.raises(ArmError) as refused:
+        azure.put("ManagedCluster", {**CLUSTER, **changes}, create=False)
+    assert refused.value.code == code
+
+
+def test_rp_38_without_a_channel_nodes_are_reimaged(azure: Service) -> None:
+    """The service's own default, whatever the other channel says."""
+    shown = azure.put("ManagedCluster", {**CLUSTER, "autoUpgradeProfile": {"upgradeChannel": "none"}}, create=False)
+    assert shown["autoUpgradeProfile"] == {"upgradeChannel": "none", "nodeOSUpgradeChannel": "NodeImage"}
+
+
+def test_rp_36_pools_stay_when_the_cluster_moves(azure: Service, put_pool: Any) -> None:
+    made = put_pool()
+    assert made["currentOrchestratorVersion"] == "1.36.3"
+    azure.put("ManagedCluster", {**CLUSTER, "kubernetesVersion": "1.37"}, create=False)
+    assert put_pool(create=False)["currentOrchestratorVersion"] == "1.36.3"
+    assert put_pool(create=False, orchestratorVersion="1.37")["currentOrchestratorVersion"] == "1.37.3"
+    with pytest.raises(ArmError, match="Downgrading pool"):
+        put_pool(create=False, orchestratorVersion="1.36")
+
+
+WEEKLY: dict[str, Any] = {"schedule": {"weekly": {"dayOfWeek": "Sunday", "intervalWeeks": 1}}, "startTime": "22:00"}
+
+
+@pytest.mark.parametrize(("name", "changes"), [
+    ("nightly", {}), ("aksManagedNodeOSUpgradeSchedule", {"schedule": {}}),
+    ("aksManagedNodeOSUpgradeSchedule", {"startTime": "24:00"}),
+    ("aksManagedNodeOSUpgradeSchedule", {"durationHours": 2})])
+def test_windows(azure: Service, name: str, changes: dict[str, Any]) -> None:
+    where = {"resourceGroupName": "rg", "resourceName": "aks"}
+    good = {**where, "configName": "aksManagedNodeOSUpgradeSchedule", "maintenanceWindow": WEEKLY}
+    assert azure.put("MaintenanceConfiguration", good, create=True)["name"] == "aksManagedNodeOSUpgradeSchedule"
+    with pytest.raises(ArmError):
+        window = {**WEEKLY, **changes}
+        azure.put("MaintenanceConfiguration", {**where, "configName": name, "maintenanceWindow": window}, create=True)

@@ -41,6 +41,12 @@ SPOT_POOL = {"scaleSetPriority": "Spot", "enableAutoScaling": True, "minCount": 
     ({"tags": {"skipGpuDriverInstall": "true"}}, "BadRequest", "no longer supported"),
     ({"scaleDownMode": "Deallocate", "osDiskType": "Ephemeral"}, "InvalidParameter", "managed OS disks"),
     ({"upgradeSettings": {"maxSurge": "0", "maxUnavailable": "0"}}, "InvalidParameter", "cannot both be 0"),
+    ({"upgradeSettings": {"maxSurge": "1", "maxUnavailable": "1"}}, "InvalidParameter", "must be 0 when"),
+    ({"tags": {"usegpudedicatedvhd": "true"}}, "BadRequest", "no longer supported"),
+    ({"scaleDownMode": "Deallocate"}, "InvalidParameter", "managed OS disks"),  # RP-45: Ephemeral is the default
+    ({"osDiskType": "Ephemeral", "osDiskSizeGB": 177}, "BadRequest", "no room"),
+    ({"orchestratorVersion": "1.37"}, "NodePoolMcVersionIncompatible", "incompatible"),
+    ({"orchestratorVersion": "1.27"}, "K8sVersionNotSupported", "supported: 1.34"),
     ({"osType": "Windows", "agentPoolName": "windows1"}, "InvalidParameter", "more than 6 characters"),
 ])
 def test_refused_bodies(put_pool: Put, azure: Service, kube: Any, changes: dict[str, Any], code: str,
@@ -79,7 +85,7 @@ def test_spot_pools_get_taint_and_label_and_keep_them(put_pool: Put) -> None:
     ("vmSize", {"vmSize": "Standard_NC8as_T4_v3"}), ("maxPods", {"maxPods": 30}),
     ("gpuProfile.driver", {"gpuProfile": {"driver": "None"}}),
     ("scaleSetPriority", {"scaleSetPriority": "Spot"}), ("availabilityZones", {"availabilityZones": ["1"]}),
-    ("osDiskSizeGB", {"osDiskSizeGB": 256}), ("osDiskType", {"osDiskType": "Ephemeral"}),
+    ("osDiskSizeGB", {"osDiskSizeGB": 256}), ("osDiskType", {"osDiskType": "Managed", "osDiskSizeGB": 176}),
     ("vnetSubnetID", {"vnetSubnetID": "/subscriptions/x"}),
 ])
 def test_what_the_service_never_changes(put_pool: Put, path: str, changes: dict[str, Any]) -> None:

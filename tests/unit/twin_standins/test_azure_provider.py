@@ -192,7 +192,7 @@ def test_credentials(provider: Provider, tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(AbortError, match="was not found"):
         invoke(provider, "listManagedClusterUserCredentials", **args)
     create(provider, "ResourceGroup", GROUP)
-    create(provider, "ManagedCluster", {**CLUSTER, "disableLocalAccounts": True})
+    create(provider, "ManagedCluster", {**CLUSTER, "disableLocalAccounts": True, "aadProfile": {"managed": True}})
     answer = invoke(provider, "listManagedClusterUserCredentials", **args)
     assert base64.b64decode(answer["kubeconfigs"][0]["value"]).decode() == kubeconfig.read_text()
     with pytest.raises(AbortError, match="disable local accounts"):

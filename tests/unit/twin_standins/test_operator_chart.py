@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import pytest
+from gpufleet.catalog.charts import GPU_OPERATOR, HAMI, chart_tables
+
 from tests.unit.twin_standins.charts import Chart
 
 CHART = Chart("gpu-operator")
@@ -17,6 +20,14 @@ def test_every_level_is_closed() -> None:
     assert CHART.open_names() <= FREE
     closed_configs = {path for path, _ in CHART.objects() if path.endswith(".config")} - CHART.open_levels()
     assert closed_configs >= {".devicePlugin.config", ".migManager.config", ".dcgmExporter.config"}
+
+
+@pytest.mark.parametrize(("stand_in", "chart"), [("gpu-operator", GPU_OPERATOR), ("hami", HAMI)])
+def test_a_stand_in_has_no_value_that_the_real_chart_lacks(stand_in: str, chart: str) -> None:
+    """Else a mistake that the product and its stand-in share would stay green."""
+    known = chart_tables(chart)[0]
+    ours = {path.lstrip(".") for path in Chart(stand_in).names() if "[]" not in path}
+    assert {path for path in ours if not known.has(path) and path not in known.subcharts} == set()
 
 
 def test_defaults_are_in_the_schema() -> None:

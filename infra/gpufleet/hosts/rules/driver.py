@@ -167,8 +167,9 @@ GF716 = rule(
     "GF716", Severity.ERROR,
     title="Version known to fail: {component} {version}: {reason} ({when})",
     reason="known_bad.yaml lists the version, with the fault and its thread.",
-    because="known_bad.yaml, row {id}.",
-    remedy="Choose another version{fixed}.",
+    because="{source}; known_bad.yaml, row {id}.",
+    remedy="Choose another version.",
+    do="{remedy}",
     source="NVIDIA/open-gpu-kernel-modules#587; NVIDIA/enroot#232",
     cases=("BM-15", "BM-36", "BM-45"),
     wrong="""
@@ -187,8 +188,9 @@ GF717 = rule(
     "GF717", Severity.WARNING,
     title="Version with a known fault: {component} {version}: {reason} ({when})",
     reason="known_bad.yaml lists the version, with the fault and its thread.",
-    because="known_bad.yaml, row {id}.",
-    remedy="Choose another version{fixed}, or accept this code with a reason.",
+    because="{source}; known_bad.yaml, row {id}.",
+    remedy="Choose another version, or accept this code with a reason.",
+    do="{remedy} Or accept this code with a reason.",
     source="NVIDIA/gpu-operator#1361",
     cases=("BM-45",),
     wrong="""
@@ -198,7 +200,7 @@ GF717 = rule(
     """,
     right="""
         # A100
-        gpu_driver_version: 570.172.08
+        gpu_driver_version: 580.65.06
         gpu_mig_layout: all-1g.10gb
     """,
 )

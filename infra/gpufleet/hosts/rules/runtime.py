@@ -221,3 +221,22 @@ GF794 = rule(
         gpu_runtime_owner: containerd
     """,
 )
+
+GF795 = rule(
+    "GF795", Severity.ERROR,
+    title="containerd 2 ignores the CRI settings of this file: {file} is of version 1, containerd is {version}",
+    reason="It reads such a file, but not the tables of the CRI plugin, so a runtime that stands there does not exist "
+    "(read from containerd 2.2.1 itself).",
+    remedy="Write `version = 2` at its top and `plugins.\"io.containerd.grpc.v1.cri\"` in place of `plugins.cri`; look "
+    "at `containerd config dump` afterwards.",
+    source="CTD",
+    wrong="""
+        # containerd 2.2.1
+        [plugins.cri.containerd.runtimes.runc]
+    """,
+    right="""
+        # containerd 2.2.1
+        version = 2
+        [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    """,
+)

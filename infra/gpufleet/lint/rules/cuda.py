@@ -73,14 +73,15 @@ GF621 = rule(
     title="Driver {value} is known to fail here: {when}.",
     reason="These drivers leave pods Pending, or fail in another way, where MIG has cut some GPUs of a node.",
     because="{because}. Source: {source}",
-    remedy="Use another driver{fixed}.",
+    remedy="Use another driver.",
+    do="{remedy_text}",
     source="NVIDIA/gpu-operator#1361; known_bad",
     wrong="""
         # gpufleet lint FILE --gpus 2xA100-80GB --mig 0=1g.10gb --driver 570.148.08
         version: v1
         flags: {migStrategy: mixed}
     """,
-    fix=("--driver 570.148.08", "--driver 570.172.08"),
+    fix=("--driver 570.148.08", "--driver 580.65.06"),
 )
 
 GF622 = rule(

@@ -34,8 +34,8 @@ GF501 = rule(
 GF502 = rule(
     "GF502", Severity.NOTE,
     title="Nothing here is known to gpufleet lint; the document was not checked.",
-    reason="Known are plugin configurations, ConfigMaps, values of the two charts, ClusterPolicies, DaemonSets and "
-    "workloads.",
+    reason="Known are plugin configurations, MIG layouts, ConfigMaps, values of GPU charts, Kustomizations, and "
+    "objects of Kubernetes that set up or use GPUs.",
     remedy="Nothing, or say what it is with --as.",
     source="docs/your-yaml.md",
     wrong="colour: blue",
@@ -97,7 +97,7 @@ GF504 = rule(
 GF505 = rule(
     "GF505", Severity.NOTE,
     title="Objects of the kind {kind} are not known to gpufleet lint; what this one says about GPUs was not checked.",
-    reason="It asks for GPUs at a place where lint finds no pod.",
+    reason="It names GPUs at a place that lint does not know.",
     remedy="Lint the pods that it makes.",
     source="docs/your-yaml.md",
     wrong="""

@@ -70,7 +70,7 @@ GF603 = rule(
     "GF603", Severity.ERROR,
     title="The node does not offer {value}.",
     reason="The pod stays Pending: no node of the given configuration has the resource.",
-    because="With the given configuration it offers {offered}.",
+    because="{by} it offers {offered}.",
     remedy="Ask for what the node offers.",
     source="PLUGIN",
     wrong="""

@@ -108,19 +108,6 @@ GF549 = rule(
     fix=("enabled: false", "enabled: true"),
 )
 
-GF550 = rule(
-    "GF550", Severity.ERROR,
-    title="The chart has no value {key}; it does nothing.",
-    reason="Helm passes unknown values to the templates, which ignore them.",
-    remedy="Use the value that is meant, or remove it.",
-    source="HELM-DOC (values); GPUO",
-    wrong="""
-        devicePlugin: {enabled: true}
-        migmanager: {enabled: true}
-    """,
-    fix=("migmanager:", "migManager:"),
-)
-
 GF551 = rule(
     "GF551", Severity.WARNING,
     title="{key} has no effect any more.",

@@ -1,16 +1,20 @@
-"""An AKS cluster that the stack makes, and its GPU pools, as the stack file states them."""
+"""An AKS cluster, made by the stack or there already, and its GPU pools, as the stack file states them."""
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
 
-from gpufleet.stackfile.base import AsTuple, Model, Tags, matches, refuse
+from gpufleet.places.aks.access import Credentials, Entra, Login
+from gpufleet.places.aks.network import Network
+from gpufleet.places.aks.upkeep import Maintenance, NodeOsChannel, UpgradeChannel, node_os_channel
+from gpufleet.stackfile.base import AsTuple, KubernetesVersion, Model, Tags, matches, refuse
 from gpufleet.stackfile.cluster import Autoscale, Cluster
 from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.pool import DriverOwner, Pool
+from gpufleet.stackfile.repair import UNREAD
 
 if TYPE_CHECKING:
     from gpufleet.fleet.model import Fleet, FleetPool
@@ -33,34 +37,6 @@ ResourceGroupName = Annotated[
         "Write a name such as `vision-dev`.",
     ),
 ]
-#: What the SDK gives a network profile for services and pods; the service refuses networks that overlap them.
-TAKEN_RANGES = ("10.0.0.0/16", "10.244.0.0/16")
-#: Ranges that Azure takes for no network (virtual network FAQ), and AKS for none of a cluster (AKS documentation).
-REFUSED_RANGES = (
-    "127.0.0.0/8",
-    "168.63.129.16/32",
-    "169.254.0.0/16",
-    "172.30.0.0/15",
-    "192.0.2.0/24",
-    "224.0.0.0/4",
-    "255.255.255.255/32",
-)
-#: Azure takes no smaller subnet (virtual network FAQ); five addresses of each are its own.
-LONGEST_PREFIX = 29
-
-
-def _range(text: str) -> str:
-    try:
-        network = IPv4Network(text)
-    except ValueError:
-        hint = "Write network address and prefix length."
-        raise refuse("GF106", "An address range looks like 10.40.0.0/16.", hint) from None
-    if text != str(network):
-        raise refuse("GF106", "An address range has a prefix length.", f"Write {network}.")
-    return text
-
-
-Cidr = Annotated[str, AfterValidator(_range)]
 
 
 class SystemPool(Model):
@@ -104,68 +80,53 @@ class ResourceGroup(Model):
     existing: bool = Field(default=False, description="Whether the resource group exists already.", examples=[True])
 
 
-class Network(Model):
-    """Own address ranges (the stack makes network and subnet), or a subnet that exists; neither: AKS makes one."""
+class ExistingAks(Model):
+    """An AKS cluster that is there; the stack makes agent pools in it and nothing else of the cluster."""
 
-    vnet_cidr: Cidr | None = Field(
-        default=None, description="The address range of a network that the stack makes.", examples=["10.40.0.0/16"]
-    )
-    subnet_cidr: Cidr | None = Field(
-        default=None, description="The address range of the nodes within vnetCidr.", examples=["10.40.0.0/20"]
-    )
-    subnet_id: (
-        Annotated[
-            str,
-            matches(
-                r"(?i:/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+/subnets/[^/]+)",
-                "A subnet is named by its full resource id.",
-                "Copy the id that `az network vnet subnet show --query id` prints.",
-            ),
-        ]
-        | None
-    ) = Field(
-        default=None,
-        description="The resource id of a subnet that exists.",
-        examples=["/subscriptions/<id>/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub/subnets/gpu"],
-    )
+    name: ClusterName = Field(description="The name of the cluster.", examples=["corp-aks"])
+    resource_group: ResourceGroupName = Field(description="The resource group that it is in.", examples=["rg-corp"])
 
-    @model_validator(mode="after")
-    def _one_way(self) -> Network:
-        own = self.vnet_cidr is not None or self.subnet_cidr is not None
-        if own and (self.subnet_id is not None or self.vnet_cidr is None or self.subnet_cidr is None):
-            raise refuse(
-                "GF110",
-                "Either both ranges of an own network are given, or the id of a subnet that exists.",
-                "Give vnetCidr and subnetCidr, or subnetId alone.",
-                keys="vnetCidr, subnetCidr, subnetId",
-            )
-        if self.vnet_cidr is not None and self.subnet_cidr is not None:
-            network = IPv4Network(self.vnet_cidr)
-            if not IPv4Network(self.subnet_cidr).subnet_of(network):
-                why, hint = "The subnet lies outside of its network.", "Choose a range within vnetCidr."
-                raise refuse("GF110", why, hint, keys="vnetCidr, subnetCidr")
-            if IPv4Network(self.subnet_cidr).prefixlen > LONGEST_PREFIX:
-                why = f"Azure makes no subnet smaller than /{LONGEST_PREFIX}, and keeps five addresses of each."
-                raise refuse("GF110", why, "Choose a range with an address for every node.", keys="subnetCidr")
-            refused = [r for r in REFUSED_RANGES if network.overlaps(IPv4Network(r))]
-            if refused:
-                why = f"Azure and AKS take no network that overlaps {' or '.join(refused)}."
-                raise refuse("GF110", why, "Choose another range, such as 10.40.0.0/16.", keys="vnetCidr, subnetCidr")
-            taken = [r for r in TAKEN_RANGES if network.overlaps(IPv4Network(r))]
-            if taken:
-                why = f"The cluster's services and pods use {' and '.join(taken)}."
-                raise refuse("GF110", why, "Choose another range, such as 10.40.0.0/16.", keys="vnetCidr, subnetCidr")
-        return self
+
+#: What whoever makes a cluster decides.
+_MAKERS_KEYS = (
+    "resource_group",
+    "system_pool",
+    "upgrade_channel",
+    "node_os_upgrade_channel",
+    "maintenance",
+    "tier",
+    "entra",
+    "disable_local_accounts",
+    "tags",
+)
+
+
+def _two_forms(schema: dict[str, Any]) -> None:
+    """In the JSON Schema: `name` and `location` belong to a cluster that is made."""
+    made = [key for key in schema["required"] if key != "kind"]
+    schema["required"] = ["kind"]
+    schema["anyOf"] = [{"required": made}, {"required": ["existing"]}]
 
 
 class AksCluster(Cluster):
-    """An AKS cluster owned by this stack."""
+    """An AKS cluster owned by this stack, or with `existing` one that is there, for agent pools alone."""
 
-    kind: Literal["aks"] = Field(description="The stack makes an AKS cluster.", examples=["aks"])
+    model_config = ConfigDict(json_schema_extra=_two_forms)
+
+    kind: Literal["aks"] = Field(description="A cluster on AKS.", examples=["aks"])
     name: ClusterName = Field(description="The name of the AKS cluster.", examples=["vision-dev"])
-    location: Annotated[
-        str, matches(r"[a-z0-9]+", "Azure regions are lower case without blanks.", "Write a region such as `eastus`.")
-    ] = Field(description="The Azure region.", examples=["eastus"])
+    location: (
+        Annotated[
+            str,
+            matches(r"[a-z0-9]+", "Azure regions are lower case without blanks.", "Write a region such as `eastus`."),
+        ]
+        | None
+    ) = Field(description="The Azure region.", examples=["eastus"])
+    existing: ExistingAks | None = Field(
+        default=None,
+        description="The cluster is there already: the stack makes agent pools in it and leaves the rest alone.",
+        examples=[{"name": "corp-aks", "resourceGroup": "rg-corp"}],
+    )
     resource_group: ResourceGroup | None = Field(
         default=None,
         description="The resource group; without it the stack makes one.",
@@ -181,15 +142,71 @@ class AksCluster(Cluster):
         description="The network of the nodes; without it AKS makes one.",
         examples=[{"vnetCidr": "10.40.0.0/16", "subnetCidr": "10.40.0.0/20"}],
     )
-    upgrade_channel: Literal["none", "patch", "stable", "rapid", "node-image"] = Field(
+    upgrade_channel: UpgradeChannel = Field(
         default="none", description="Which Kubernetes versions AKS moves to by itself.", examples=["patch"]
+    )
+    node_os_upgrade_channel: NodeOsChannel | None = Field(
+        default=None,
+        description="How AKS updates the nodes' system. Without it: None with `upgradeChannel: none`, else NodeImage.",
+        examples=["NodeImage"],
+    )
+    maintenance: Maintenance = Field(
+        default_factory=lambda: Maintenance.model_validate({}),
+        description="When AKS may upgrade by itself.",
+        examples=[{"nodes": {"day": "Sunday", "start": "02:00", "hours": 6}}],
     )
     tier: Literal["Free", "Standard", "Premium"] = Field(
         default="Free", description="The price tier of the control plane.", examples=["Standard"]
     )
+    entra: Entra | None = Field(
+        default=None,
+        description="People sign in with Microsoft Entra, managed by AKS.",
+        examples=[{"adminGroups": ["6d0c1e2f-0a3b-4c5d-8e9f-112233445566"]}],
+    )
+    disable_local_accounts: bool = Field(
+        default=False,
+        description="Nobody gets in by a certificate of AKS: sign-in is with Entra alone.",
+        examples=[True],
+    )
+    credentials: Credentials = Field(
+        default="user",
+        description="The kubeconfig that `pulumi` asks AKS for: that of a user, or of the local administrator.",
+        examples=["user"],
+    )
+    login: Login = Field(
+        default="azurecli",
+        description="How kubelogin signs in on the machine that runs `pulumi`, where the cluster has Entra.",
+        examples=["workloadidentity"],
+    )
     tags: Tags = Field(
         default_factory=dict, description="Azure tags of the cluster.", examples=[{"costCentre": "vision"}]
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_once(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("existing"), dict):
+            return {"name": UNREAD, "location": None, **data}
+        return data
+
+    @model_validator(mode="after")
+    def _one_form(self) -> AksCluster:
+        if self.existing is None:
+            if self.location is None:
+                raise refuse("GF104", "A cluster that is made has a region.", "Write a region such as `eastus`.")
+            return self
+        own = [key for key in _MAKERS_KEYS if key in self.model_fields_set]
+        own += ["name"] if self.name not in (UNREAD, self.existing.name) else []
+        own += ["location"] if self.location is not None else []
+        own += ["network"] if self.network and self.network.vnet_cidr else []
+        if own:
+            raise refuse(
+                "GF110",
+                "With `existing`, whoever made the cluster decides this; the stack only adds agent pools to it.",
+                "Remove these keys; name and resource group stand in `existing`, a subnet in network.subnetId.",
+                keys=", ".join(to_camel(key) for key in own),
+            )
+        return self
 
     @model_validator(mode="after")
     def _channel(self) -> AksCluster:
@@ -200,7 +217,37 @@ class AksCluster(Cluster):
                 f'Write version: "{self.version.rpartition(".")[0]}".',
                 keys="version, upgradeChannel",
             )
+        if self.upgrade_channel == "node-image" and self.os_channel != "NodeImage":
+            raise refuse(
+                "GF110",
+                "With upgradeChannel node-image, Azure takes no other channel for the nodes than NodeImage.",
+                "Remove nodeOsUpgradeChannel, or set upgradeChannel: none.",
+                keys="upgradeChannel, nodeOsUpgradeChannel",
+            )
         return self
+
+    @model_validator(mode="after")
+    def _a_way_in(self) -> AksCluster:
+        if self.disable_local_accounts and self.entra is None:
+            raise refuse(
+                "GF110",
+                "Without local accounts people sign in with Entra alone, and it is not on.",
+                "Add entra with adminGroups, or remove disableLocalAccounts.",
+                keys="disableLocalAccounts, entra",
+            )
+        if self.disable_local_accounts and self.credentials == "admin":
+            raise refuse(
+                "GF110",
+                "The administrator's kubeconfig is a local account, and these are disabled.",
+                "Remove credentials: kubelogin signs in as `login` says.",
+                keys="disableLocalAccounts, credentials",
+            )
+        return self
+
+    @property
+    def os_channel(self) -> NodeOsChannel:
+        """The node OS channel that is sent."""
+        return node_os_channel(self.node_os_upgrade_channel, self.upgrade_channel)
 
 
 _NODES = r"\d{1,3}|(100|[1-9]?\d)%"
@@ -256,17 +303,30 @@ class AksPool(Pool):
     scale_down_mode: Literal["Delete", "Deallocate"] = Field(
         default="Delete", description="What the autoscaler does with a node that it removes.", examples=["Delete"]
     )
-    max_surge: Annotated[
-        str,
-        matches(_NODES, "A surge is a number of nodes, or a percentage up to 100.", 'Write "1" or "33%", in quotes.'),
-    ] = Field(
-        default="0", description="How many nodes an upgrade adds: a number or a percentage, in quotes.", examples=["1"]
+    version: KubernetesVersion | None = Field(
+        default=None,
+        description="The pool's Kubernetes version, where it is not that of the cluster.",
+        examples=["1.35"],
     )
-    max_unavailable: Annotated[
-        str,
-        matches(_NODES, "This is a number of nodes, or a percentage up to 100.", 'Write "1" or "10%", in quotes.'),
-    ] = Field(
-        default="1",
+    max_surge: (
+        Annotated[
+            str,
+            matches(
+                _NODES, "A surge is a number of nodes, or a percentage up to 100.", 'Write "1" or "33%", in quotes.'
+            ),
+        ]
+        | None
+    ) = Field(
+        default=None, description="How many nodes an upgrade adds: a number or a percentage, in quotes.", examples=["1"]
+    )
+    max_unavailable: (
+        Annotated[
+            str,
+            matches(_NODES, "This is a number of nodes, or a percentage up to 100.", 'Write "1" or "10%", in quotes.'),
+        ]
+        | None
+    ) = Field(
+        default=None,
         description="How many nodes an upgrade takes away: a number or a percentage, in quotes.",
         examples=["1"],
     )
@@ -285,14 +345,39 @@ class AksPool(Pool):
                 "Leave spotMaxPrice out to pay up to the price on demand.",
                 keys="spotMaxPrice",
             )
-        if self.max_surge.rstrip("%").strip("0") == "" and self.max_unavailable.rstrip("%").strip("0") == "":
+        surge, unavailable = self.upgrade_settings
+        if is_zero(surge) and is_zero(unavailable):
             raise refuse(
                 "GF110",
                 "With both at 0 an upgrade could replace no node.",
                 "Set maxUnavailable to 1 or more.",
                 keys="maxSurge, maxUnavailable",
             )
+        if not is_zero(surge) and not is_zero(unavailable):
+            raise refuse(
+                "GF110",
+                "An upgrade adds nodes or takes some away, not both: AKS refuses two numbers above 0.",
+                "Keep one; the other is then 0.",
+                keys="maxSurge, maxUnavailable",
+            )
         return self
+
+    @property
+    def upgrade_settings(self) -> tuple[str, str]:
+        """(maxSurge, maxUnavailable) as sent: where one is stated the other is 0, and without both a node at a time
+        goes away before its successor comes, since extra nodes of a GPU size may not be had."""
+        if self.max_surge is None and self.max_unavailable is None:
+            return "0", "1"
+        if self.max_surge is not None and self.max_unavailable is not None:
+            return self.max_surge, self.max_unavailable
+        if self.max_surge is not None:
+            return self.max_surge, ("1" if is_zero(self.max_surge) else "0")
+        return "0", self.max_unavailable or "1"
+
+
+def is_zero(nodes: str) -> bool:
+    """Whether a number of nodes, or a percentage, is none."""
+    return nodes.rstrip("%").strip("0") == ""
 
 
 def aks_pool(pool: FleetPool) -> AksPool:
@@ -318,11 +403,10 @@ def aks_stack(fleet: Fleet) -> AksStack:
 
 
 class AksStack(Stack):
-    """A stack that makes its own AKS cluster."""
+    """A stack on AKS."""
 
     cluster: AksCluster = Field(
-        description="The AKS cluster that the stack makes.",
-        examples=[{"kind": "aks", "name": "vision-dev", "location": "eastus"}],
+        description="The AKS cluster.", examples=[{"kind": "aks", "name": "vision-dev", "location": "eastus"}]
     )
     pools: Annotated[tuple[AksPool, ...], AsTuple] = Field(
         min_length=1,

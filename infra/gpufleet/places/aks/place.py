@@ -12,8 +12,9 @@ from gpufleet.catalog.cuda import KnownDriver
 from gpufleet.parts.hardware import UNKNOWN, Hardware, shown_memory
 from gpufleet.parts.names import POOL_LABEL
 from gpufleet.parts.taints import Taint
+from gpufleet.places.aks.cluster_plan import AksClusterPlan, ExistingAksPlan, cluster_plan
 from gpufleet.places.aks.model import AksPool, AksStack
-from gpufleet.places.aks.plan import AgentPoolPlan, AksClusterPlan, agent_pool_plan, cluster_plan
+from gpufleet.places.aks.plan import AgentPoolPlan, agent_pool_plan
 from gpufleet.places.base import Made, Nodes, Place
 from gpufleet.stackfile.cluster import Autoscale
 from gpufleet.stackfile.kinds import Kind
@@ -36,7 +37,11 @@ class AksPlace(Place[AksStack, AksPool]):
         "aks",
         AksStack,
         marks=frozenset({"vmSize"}),
-        stand_ins={"cluster": {"name": UNREAD, "location": UNREAD}, "pools": {"name": UNREAD, "vmSize": UNREAD}},
+        stand_ins={
+            "cluster": {"name": UNREAD, "location": UNREAD},
+            "cluster.existing": {"name": UNREAD, "resourceGroup": UNREAD},
+            "pools": {"name": UNREAD, "vmSize": UNREAD},
+        },
     )
     owners = ("aks", "operator", "managed", "none")
     owner_words: ClassVar[Mapping[str, str]] = {"aks": "AKS installs it", "managed": "AKS manages it"}
@@ -84,13 +89,13 @@ class AksPlace(Place[AksStack, AksPool]):
         return KnownDriver(row.version, row.version, False, words)
 
     def os(self, pool: AksPool, stack: AksStack) -> str | None:
-        return aks_node_os(pool.os_sku, stack.cluster.version)
+        return aks_node_os(pool.os_sku, pool.version or stack.cluster.version)
 
     def autoscale(self, pool: AksPool) -> Autoscale | None:
         return pool.autoscale
 
-    def cluster_plan(self, stack: AksStack) -> AksClusterPlan:
-        return cluster_plan(stack.cluster)
+    def cluster_plan(self, stack: AksStack) -> AksClusterPlan | ExistingAksPlan:
+        return cluster_plan(stack.cluster, stack.pools)
 
     def pool_resource(self, pool: FleetPool, stack: AksStack) -> AgentPoolPlan:
         return agent_pool_plan(pool, stack.cluster)

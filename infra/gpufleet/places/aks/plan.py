@@ -1,4 +1,4 @@
-"""The AKS cluster and its agent pools as they will be deployed: every input of the resources, decided here."""
+"""The agent pools of an AKS cluster as they will be deployed: every input of the resources, decided here."""
 
 from __future__ import annotations
 
@@ -9,74 +9,10 @@ from gpufleet.catalog import GpuModel
 from gpufleet.methods.mig import Mig
 from gpufleet.parts.names import GENERATION_LENGTH, content_hash
 from gpufleet.places.aks.model import AksCluster, AksPool, aks_pool
-from gpufleet.places.base import ClusterPlan, PoolResource
+from gpufleet.places.base import PoolResource
 
 if TYPE_CHECKING:
     from gpufleet.fleet.model import FleetPool
-
-#: Longer prefixes are refused.
-_PREFIX_LENGTH = 54
-
-
-@dataclass(frozen=True)
-class NetworkPlan:
-    """Ranges of an own network, or the id of a subnet that exists."""
-
-    vnet_cidr: str | None
-    subnet_cidr: str | None
-    subnet_id: str | None
-
-    def words(self) -> str:
-        """What the nodes attach to."""
-        return f"subnet {self.subnet_id}" if self.subnet_id else f"{self.vnet_cidr} is made, subnet {self.subnet_cidr}"
-
-
-@dataclass(frozen=True)
-class SystemPoolPlan:
-    """The one pool inside the cluster resource; the counts in nodes, `min_count` and `max_count` with an autoscaler."""
-
-    name: str
-    vm_size: str
-    count: int
-    min_count: int | None
-    max_count: int | None
-
-    def words(self) -> str:
-        """`system: 1 to 3 x Standard_D4s_v5`."""
-        count = f"{self.min_count} to {self.max_count}" if self.max_count else str(self.count)
-        return f"{self.name}: {count} x {self.vm_size}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AksClusterPlan(ClusterPlan):
-    """An AKS cluster that the stack makes, with its resource group unless that exists."""
-
-    location: str
-    resource_group: str
-    resource_group_existing: bool
-    dns_prefix: str
-    tier: str
-    upgrade_channel: str
-    system_pool: SystemPoolPlan
-    network: NetworkPlan | None
-    tags: dict[str, str]
-    protect: bool
-
-    def title(self) -> str:
-        return f"AKS cluster {self.name}"
-
-    def lines(self) -> list[tuple[str, str]]:
-        version = f"Kubernetes {self.version}" if self.version else "Azure's default version of Kubernetes"
-        group = f"resource group {self.resource_group} ({'exists' if self.resource_group_existing else 'is made'})"
-        protected = ", protected" if self.protect else ""
-        tags = ", ".join(f"{name}={value}" for name, value in self.tags.items())
-        return [
-            ("in Azure", f"{self.location}, {version}, {group}, DNS prefix {self.dns_prefix}"),
-            ("settings", f"tier {self.tier}, upgrade channel {self.upgrade_channel}{protected}"),
-            ("system pool", self.system_pool.words()),
-            ("network", self.network.words() if self.network else "made by AKS"),
-            *([("tags", tags)] if tags else []),
-        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +36,7 @@ class AgentPoolPlan(PoolResource):
     zones: tuple[str, ...]
     max_surge: str
     max_unavailable: str
+    version: str | None
     tags: dict[str, str]
 
     def lines(self) -> list[tuple[str, str]]:
@@ -111,6 +48,7 @@ class AgentPoolPlan(PoolResource):
             "zones": " ".join(self.zones),
             "disk": " ".join(filter(None, (self.os_disk_type, size))),
             "pods per node at most": self.max_pods,
+            "Kubernetes": self.version,
             "tags": " ".join(f"{name}={value}" for name, value in self.tags.items()),
         }
         stated = ", ".join(f"{word} {value}" for word, value in options.items() if value)
@@ -125,38 +63,12 @@ class AgentPoolPlan(PoolResource):
         return {"azureName": self.name}
 
 
-def cluster_plan(cluster: AksCluster) -> AksClusterPlan:
-    """All inputs of the cluster."""
-    group, system, network = cluster.resource_group, cluster.system_pool, cluster.network
-    scale = system.autoscale
-    return AksClusterPlan(
-        kind="aks",
-        name=cluster.name,
-        version=cluster.version,
-        location=cluster.location,
-        resource_group=group.name if group else f"rg-{cluster.name}",
-        resource_group_existing=bool(group and group.existing),
-        dns_prefix=cluster.name.replace("_", "-").replace(".", "-")[:_PREFIX_LENGTH].rstrip("-"),
-        tier=cluster.tier,
-        upgrade_channel=cluster.upgrade_channel,
-        system_pool=SystemPoolPlan(
-            system.name,
-            system.vm_size,
-            scale.min if scale else (system.count or 1),
-            scale.min if scale else None,
-            scale.max if scale else None,
-        ),
-        network=NetworkPlan(network.vnet_cidr, network.subnet_cidr, network.subnet_id) if network else None,
-        tags=dict(cluster.tags),
-        protect=cluster.protect,
-    )
-
-
 def agent_pool_plan(pool: FleetPool, cluster: AksCluster) -> AgentPoolPlan:
     """All inputs of an agent pool."""
     spec = aks_pool(pool)
     scale, method = spec.autoscale, pool.profile.strategy if pool.profile else "none"
     profile = gpu_instance_profile(pool)
+    surge, unavailable = spec.upgrade_settings
     return AgentPoolPlan(
         name=agent_pool_name(spec, cluster, method, profile),
         vm_size=spec.vm_size,
@@ -164,7 +76,7 @@ def agent_pool_plan(pool: FleetPool, cluster: AksCluster) -> AgentPoolPlan:
         gpu_instance_profile=profile,
         os_sku=spec.os_sku,
         os_disk_size_gb=spec.os_disk_size_gb,
-        os_disk_type=spec.os_disk_type,
+        os_disk_type=os_disk_type(spec),
         count=scale.min if scale else (1 if spec.count is None else spec.count),
         min_count=scale.min if scale else None,
         max_count=scale.max if scale else None,
@@ -173,8 +85,9 @@ def agent_pool_plan(pool: FleetPool, cluster: AksCluster) -> AgentPoolPlan:
         spot_max_price=spot_max_price(spec),
         max_pods=spec.max_pods,
         zones=spec.zones,
-        max_surge=spec.max_surge,
-        max_unavailable=spec.max_unavailable,
+        max_surge=surge,
+        max_unavailable=unavailable,
+        version=spec.version or cluster.version,
         tags=dict(spec.tags),
     )
 
@@ -214,12 +127,20 @@ def immutable_inputs(pool: AksPool, cluster: AksCluster, method: str, mig: str |
         "method": method,
         "maxPods": pool.max_pods,
         "osDiskSizeGB": pool.os_disk_size_gb,
-        "osDiskType": pool.os_disk_type,
+        "osDiskType": os_disk_type(pool),
         "spot": pool.spot,
         "spotMaxPrice": spot_max_price(pool),
         "subnet": subnet,
         "zones": sorted(pool.zones),
     }
+
+
+def os_disk_type(pool: AksPool) -> str | None:
+    """The type of the OS disk as sent.
+
+    Without one Azure takes an ephemeral disk where it can; such a disk cannot be kept when a node is deallocated.
+    """
+    return pool.os_disk_type or ("Managed" if pool.scale_down_mode == "Deallocate" else None)
 
 
 def spot_max_price(pool: AksPool) -> float | None:
@@ -242,3 +163,26 @@ def generation(pool: AksPool, cluster: AksCluster, method: str, mig: str | None)
 def agent_pool_name(pool: AksPool, cluster: AksCluster, method: str = "none", mig: str | None = None) -> str:
     """Name of the agent pool in Azure and of its Pulumi resource: at most 12 characters, `[a-z][a-z0-9]*`."""
     return pool.name + generation(pool, cluster, method, mig)
+
+
+# The count of a pool with an autoscaler. Azure refuses one outside of minCount and maxCount
+# (kubernetes-sigs/cluster-api-provider-azure#5947), so the count of an earlier run does not go with raised bounds.
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A pool as Azure has it now; without an autoscaler it has no bounds."""
+
+    count: int
+    min_count: int | None
+    max_count: int | None
+
+
+def count_to_send(low: int, high: int, there: Counted | None) -> tuple[int, bool]:
+    """(count, whether the engine keeps the one that it recorded) for a pool that scales from `low` to `high`.
+
+    The autoscaler moves the count behind the program, so it is left alone, but for the run that changes the bounds.
+    """
+    if there is None or (there.min_count, there.max_count) == (low, high):
+        return low, True
+    return min(max(there.count, low), high), False

@@ -7,10 +7,10 @@ from datetime import date
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from gpufleet.catalog import DriverBranch, driver_branch
+from gpufleet.catalog import DriverBranch, default_flavour, driver_branch
 from gpufleet.catalog.platforms import cuda_url, runfile_url, toolkit_repositories
 from gpufleet.hosts.platform import System, system_of
-from gpufleet.hosts.target import default_flavour, recommended_branch
+from gpufleet.hosts.target import recommended_branch
 from gpufleet.methods.mig import Mig, layout_name
 from gpufleet.places.existing.model import ExistingStack, NodePool, node_pool
 from gpufleet.stackfile.hosts import HostDriver, Mirror, MirrorRepository

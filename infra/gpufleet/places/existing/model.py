@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -17,14 +17,21 @@ from gpufleet.stackfile.pool import DriverOwner, Labels, Pool
 if TYPE_CHECKING:
     from gpufleet.fleet.model import Fleet, FleetPool
 
-Distribution = Literal["kubeadm", "k3s", "rke2", "microk8s"]
+Distribution = Literal["kubeadm", "k3s", "rke2", "microk8s", "aks"]
+
+
+class RuntimeClassRef(Model):
+    """The RuntimeClass of NVIDIA's runtime: there already, or made by the stack (`existing: false`)."""
+
+    existing: bool = Field(description="Whether the RuntimeClass is there already.", examples=[True])
 
 
 class ExistingCluster(Cluster):
     """A cluster that exists already; the stack owns only what it puts into it.
 
     `site` names the cluster for ever (the Kubernetes provider's cluster identifier): with it, a changed kubeconfig
-    never replaces what is deployed.
+    never replaces what is deployed. `runtimeClass` and `existingNamespaces` say what is there already: the stack uses
+    it and never deletes it.
     """
 
     kind: Literal["existing"] = Field(description="The stack uses a cluster that exists.", examples=["existing"])
@@ -36,6 +43,16 @@ class ExistingCluster(Cluster):
     )
     kubeconfig: KubeconfigRef = Field(description="Where the kubeconfig is.", examples=[{"path": "~/.kube/config"}])
     distribution: Distribution = Field(default="kubeadm", description="The Kubernetes distribution.", examples=["k3s"])
+    runtime_class: RuntimeClassRef | None = Field(
+        default=None,
+        description="Whether the RuntimeClass of NVIDIA's runtime is there already; without it, gpufleet looks.",
+        examples=[{"existing": True}],
+    )
+    existing_namespaces: Annotated[tuple[DnsLabel, ...], AsTuple] = Field(
+        default=(),
+        description="Namespaces that are there already; the stack uses them and never removes them.",
+        examples=[["vision"]],
+    )
 
 
 def _four_numbers(text: str) -> str:
@@ -187,3 +204,12 @@ class ExistingStack(Stack):
         description="What holds for all hosts of the stack.",
         examples=[{"ssh": {"user": "ubuntu"}}],
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _driver_of_the_distribution(cls, data: Any) -> Any:
+        """On AKS the node image brings the driver, where a pool names no owner."""
+        cluster, pools = (data.get("cluster"), data.get("pools")) if isinstance(data, dict) else (None, None)
+        if not isinstance(cluster, dict) or cluster.get("distribution") != "aks" or not isinstance(pools, list):
+            return data
+        return {**data, "pools": [{"driver": "aks", **pool} if isinstance(pool, dict) else pool for pool in pools]}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from gpufleet.catalog import gpu_model
 from gpufleet.parts.hardware import Hardware, shown_memory
@@ -42,9 +42,15 @@ class ExistingPlace(Place[ExistingStack, NodePool]):
         neither={frozenset({"hosts", "nodeSelector"}): {"hosts": {UNREAD: None}}},
     )
     owners = ("host", "operator", "none")
+    owner_words: ClassVar[Mapping[str, str]] = {"aks": "AKS installs it"}
+    with_toolkit = ("aks",)
 
     def distribution(self, stack: ExistingStack) -> str:
         return stack.cluster.distribution
+
+    def owners_on(self, stack: ExistingStack) -> tuple[str, ...]:
+        """The Ansible roles do not go to nodes of AKS: AKS makes them anew with each image."""
+        return ("aks", "operator", "none") if stack.cluster.distribution == "aks" else self.owners
 
     def hardware(self, pool: NodePool) -> Hardware:
         return hardware_of(pool)
@@ -58,8 +64,14 @@ class ExistingPlace(Place[ExistingStack, NodePool]):
     def labels(self, pool: NodePool) -> dict[str, str]:
         return dict(pool.node_selector) if pool.node_selector else {**pool.labels, POOL_LABEL: pool.name}
 
+    def existing_runtime_class(self, stack: ExistingStack) -> bool | None:
+        said = stack.cluster.runtime_class
+        return said.existing if said else None
+
     def default_runtime(self, pool: NodePool) -> str:
-        """A host without a toolkit of its own has no other than runc, whatever the file says of it."""
+        """With its driver AKS makes NVIDIA's runtime the default; without a toolkit there is only runc."""
+        if pool.driver == "aks":
+            return "nvidia-container-runtime"
         return "nvidia" if pool.nvidia_default_runtime and pool.driver != "operator" else "runc"
 
     def os(self, pool: NodePool, stack: ExistingStack) -> str | None:
@@ -81,7 +93,10 @@ class ExistingPlace(Place[ExistingStack, NodePool]):
             identifier=spec.site or spec.name,
             distribution=spec.distribution,
             kubeconfig=spec.kubeconfig,
-            protect=spec.protect,
+            protect=spec.protected,
+            protection=spec.protection(),
+            existing_namespaces=spec.existing_namespaces,
+            runtime_class_stated=spec.runtime_class is not None,
         )
 
     def pool_resource(self, pool: FleetPool, stack: ExistingStack) -> NodeMarks | None:

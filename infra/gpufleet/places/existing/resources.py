@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pulumi_kubernetes as k8s
 import yaml
 
-from gpufleet.findings.finding import Finding
+from gpufleet.findings.finding import Finding, errors
 from gpufleet.findings.render import summary
+from gpufleet.parts.names import LAST_LABELS
+from gpufleet.parts.seen import Seen
+from gpufleet.parts.taints import Taint
 from gpufleet.places.base import Made
 from gpufleet.places.existing import in_use
 from gpufleet.places.existing.plan import ExistingClusterPlan, NodeMarks
+from gpufleet.places.last_labels import labels_may_move
 from gpufleet.places.options import InCluster
 from gpufleet.stackfile.cluster import KubeconfigRef
 from gpufleet.stackfile.kubeconfig import KUBECONFIG_ENV, kubeconfig_file
 
 if TYPE_CHECKING:
-    from gpufleet.plan.model import Plan, PoolPlan
+    from gpufleet.plan.model import Plan
 
 
 def kubeconfig(ref: KubeconfigRef, root: Path, inspect: Callable[[str], None]) -> pulumi.Output[str]:
@@ -73,7 +78,7 @@ def _read(path: Path) -> str:
 
 
 class Nodes(pulumi.ComponentResource):
-    """Labels and taints of the nodes that pools list by host name.
+    """Labels and taints of the nodes that pools list by host name; `marks` holds each node's.
 
     Patches own their fields only, and give them back when they go. Kubernetes keeps `spec.taints` as one list with
     one owner, so a pool without taints leaves that field alone.
@@ -82,29 +87,59 @@ class Nodes(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        pools: tuple[PoolPlan, ...],
+        marks: Mapping[str, Marks],
         cluster: InCluster,
+        depends_on: list[pulumi.Resource] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gpufleet:existing:Nodes", name, {}, opts)
-        self.patches: dict[str, pulumi.Resource] = {}
-        for pool in pools:
-            marks = pool.resource
-            if isinstance(marks, NodeMarks):
-                self.patches |= {node: self._patch(node, marks, cluster) for node in marks.nodes}
-        self.register_outputs({"nodes": sorted(self.patches)})
+        self.patches = {mark.resource: self._patch(node, mark, cluster, depends_on) for node, mark in marks.items()}
+        self.register_outputs({"nodes": sorted(marks)})
 
-    def _patch(self, node: str, marks: NodeMarks, cluster: InCluster) -> pulumi.Resource:
-        taints = [k8s.core.v1.TaintPatchArgs(key=t.key, value=t.value or None, effect=t.effect) for t in marks.taints]
+    def _patch(
+        self, node: str, mark: Marks, cluster: InCluster, depends_on: list[pulumi.Resource] | None
+    ) -> pulumi.Resource:
+        taints = [k8s.core.v1.TaintPatchArgs(key=t.key, value=t.value or None, effect=t.effect) for t in mark.taints]
         patch: pulumi.Resource = k8s.core.v1.NodePatch(
-            f"node-{node}",
+            mark.resource,
             metadata=k8s.meta.v1.ObjectMetaPatchArgs(
-                name=node, labels=marks.labels, annotations={"pulumi.com/patchForce": "true"}
+                name=node, labels=mark.labels, annotations={"pulumi.com/patchForce": "true"}
             ),
             spec=k8s.core.v1.NodeSpecPatchArgs(taints=taints) if taints else None,
-            opts=cluster.options(self),
+            opts=cluster.options(self, depends_on=depends_on),
         )
         return patch
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What one patch puts on a node; `resource` is its name in Pulumi's state."""
+
+    resource: str
+    labels: dict[str, str]
+    taints: tuple[Taint, ...]
+
+
+def marks_of(plan: Plan) -> tuple[dict[str, Marks], dict[str, Marks]]:
+    """Node -> what it gets before the software, and what after it.
+
+    The second patch has the name that the only one has on the plugin route: it takes over what an earlier gpufleet set
+    with one patch, so that no label goes away in between.
+    """
+    first, last = {}, {}
+    for pool in plan.pools:
+        marks = pool.resource
+        if not isinstance(marks, NodeMarks):
+            continue
+        after = marks.at_last(LAST_LABELS) if plan.labels_last else {}
+        for node in marks.nodes:
+            if plan.labels_last:
+                first[node] = Marks(f"node-{node}-first", marks.at_first(LAST_LABELS), marks.taints)
+                if after:
+                    last[node] = Marks(f"node-{node}", after, ())
+            else:
+                first[node] = Marks(f"node-{node}", marks.labels, marks.taints)
+    return first, last
 
 
 def deploy(plan: Plan, root: Path, tell: Callable[[tuple[Finding, ...]], None]) -> Made:
@@ -116,20 +151,30 @@ def deploy(plan: Plan, root: Path, tell: Callable[[tuple[Finding, ...]], None]) 
     spec = plan.cluster
     if not isinstance(spec, ExistingClusterPlan):
         raise TypeError("not a cluster that exists")
+    seen: Seen | None = None
 
     def inspect(text: str) -> None:
-        found = in_use.check_in_use(plan, text, spec.kubeconfig.context)
-        if found:
-            tell(tuple(found))
-            raise pulumi.RunError(f"{plan.stack}: {summary(found)}. Nothing was changed.")
+        nonlocal seen
+        seen, found = in_use.check_in_use(plan, text, spec.kubeconfig.context, pulumi.log.info)
+        tell(tuple(found))
+        if wrong := errors(found):
+            raise pulumi.RunError(f"{plan.stack}: {summary(wrong)}. Nothing was changed.")
 
+    text = kubeconfig(spec.kubeconfig, root, inspect)
     provider = k8s.Provider(
         "cluster",
-        kubeconfig=kubeconfig(spec.kubeconfig, root, inspect),
+        kubeconfig=text,
         context=spec.kubeconfig.context,
         cluster_identifier=spec.identifier,
         enable_server_side_apply=True,
+        enable_config_map_mutable=True,
     )
-    inside = InCluster(provider, None, spec.protect)
-    marked = any(isinstance(pool.resource, NodeMarks) for pool in plan.pools)
-    return Made(inside, [Nodes("nodes", plan.pools, inside)] if marked else [], {})
+    inside = InCluster(provider, None, spec.protect, spec.existing_namespaces)
+    first, last = marks_of(plan)
+
+    def label(ready: list[pulumi.Resource], read: pulumi.Input[Any]) -> list[pulumi.Resource]:
+        wanted = {node: mark.labels for node, mark in last.items()}
+        waits = labels_may_move(plan, seen, wanted, text, spec.kubeconfig.context, read)
+        return [Nodes("node-labels", last, inside, [*ready, *waits])] if last else []
+
+    return Made(inside, [Nodes("nodes", first, inside)] if first else [], {}, seen, label)
