@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gpufleet.findings.finding import Finding, Severity, printable
+from gpufleet.findings.finding import Finding, Severity, printable, told
 from gpufleet.findings.render import head, summary, text
 from gpufleet.fleet.model import NodeRuntime
 from gpufleet.plan.model import Plan, PoolPlan
@@ -88,12 +88,12 @@ def _details(pool: PoolPlan) -> list[str]:
 def render(name: str, plan: Plan | None, found: Sequence[Finding]) -> str:
     """Diagnostics, then the plan where there is one, then a line that counts."""
     blocks: list[str] = []
-    told = [d for d in found if d.severity is not Severity.NOTE]
-    shown = found if plan is not None else told  # notes are about the plan; beside errors they are noise
+    shown = told(found)
+    counted = [d for d in found if d.severity is not Severity.NOTE]
     blocks += [text(d) for d in shown if d.acknowledged is None]
     blocks += [printable(f"{head(d)}: acknowledged, {d.acknowledged}") for d in shown if d.acknowledged is not None]
     if plan is None:
-        return "\n\n".join([*blocks, f"{name}: {summary(told)}. Nothing was planned."])
+        return "\n\n".join([*blocks, f"{name}: {summary(counted)}. Nothing was planned."])
     title = f"stack {name}: {plan.cluster.title()}, {plan.route} route"
     blocks.append("\n".join([title, "", *pool_table(plan)]))
     made = [f"  {word:<11} {text}" for word, text in plan.cluster.lines()]
@@ -105,5 +105,5 @@ def render(name: str, plan: Plan | None, found: Sequence[Finding]) -> str:
     if plan.images:
         unknown = [f"  unknown: {words}" for words in plan.images_unknown]
         blocks.append("\n".join(["images:", *[f"  {image}" for image in plan.images], *unknown]))
-    blocks.append(f"{name}: {summary(told)}.")
+    blocks.append(f"{name}: {summary(counted)}.")
     return "\n\n".join(blocks)
