@@ -112,8 +112,6 @@ class Place(Generic[S, P]):
     owner_words: ClassVar[Mapping[str, str]] = {}
     #: Owners under which the node image brings the container toolkit, so that an operator's toolkit would be a second.
     with_toolkit: tuple[str, ...] = ()
-    #: Whether a node has to restart before a changed MIG mode of its GPU takes effect.
-    mig_restarts_nodes: bool = False
     #: Prefixes of labels, and of taints, that the owner of the nodes keeps for itself.
     reserved_labels: tuple[str, ...] = ()
     reserved_taints: tuple[str, ...] = ()
@@ -147,6 +145,10 @@ class Place(Generic[S, P]):
     def added_taints(self, pool: P) -> tuple[Taint, ...]:
         """Taints that the place itself puts on the nodes of a pool."""
         return ()
+
+    def mig_restarts_nodes(self, stack: S) -> bool:
+        """Whether a node has to restart before a changed MIG mode of its GPU takes effect."""
+        return False
 
     def existing_runtime_class(self, stack: S) -> bool | None:
         """Whether the stack file says that the RuntimeClass of NVIDIA's runtime is there; None: it says nothing."""

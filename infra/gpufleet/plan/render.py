@@ -55,7 +55,7 @@ def pool_table(plan: Plan) -> list[str]:
 
 def _runtime(runtime: NodeRuntime) -> str:
     way = {"cdi": "GPUs as CDI devices", "envvar": "GPUs by environment variable"}[runtime.strategy]
-    named = f"pods name the runtime class {runtime.runtime_class}" if runtime.runtime_class else "no runtime class"
+    named = f"pods name the runtime class {runtime.runtime_class}" if runtime.runtime_class else "pods name no runtime class"
     return f"{way}, default {runtime.default}, {named}"
 
 

@@ -155,7 +155,7 @@ def _words(
 ) -> tuple[str, ...]:
     driver, toolkit = ("on" if on else "off" for on in (release.driver, release.toolkit))
     cut = sorted({layout_name(layout) for layout in release.layouts.values()})
-    cdi, restarts = "on" if release.cdi.enabled else "off", fleet.place.mig_restarts_nodes
+    cdi, restarts = "on" if release.cdi.enabled else "off", fleet.place.mig_restarts_nodes(fleet.stack)
     own_nfd = route.nfd == "existing"
     tolerated = ", ".join(str(t) for t in sorted({t for pool in fleet.pools for t in pool.taints})) or "nothing"
     return (
@@ -207,7 +207,7 @@ def _values(
     set_value(values, "migManager.enabled", mig_config is not None)
     if mig_config is not None:
         set_value(values, "migManager.config", {"name": mig_config.name, "default": MIG_DISABLED})
-        if fleet.place.mig_restarts_nodes:
+        if fleet.place.mig_restarts_nodes(fleet.stack):
             own = [one for one in get_value(values, "migManager.env") or [] if one.get("name") != WITH_REBOOT]
             set_value(values, "migManager.env", [*own, {"name": WITH_REBOOT, "value": "true"}])
     set_value(values, "daemonsets.tolerations", closure)

@@ -248,3 +248,38 @@ def test_plugin_stacks_have_no_release() -> None:
     plan = compile_base("aks-plugin").plan
     assert isinstance(plan, Plan)
     assert plan.operator is None
+
+
+def test_an_nfd_that_exists_is_used() -> None:
+    """RP-16: the cluster's own feature discovery labels the nodes; the plan says what its workers must tolerate."""
+    plan = operator({"stack.nfd": "existing", "pools[0].taints": ["sku=gpu:NoSchedule"]})
+    assert plan.values["nfd"] == {"enabled": False}
+    assert "node-feature-discovery" not in plan.values
+    assert not [image for image in plan.images.known if "node-feature-discovery" in image.source]
+    (line,) = [line for line in plan.lines() if "Node Feature Discovery: the cluster's own" in line]
+    assert "sku=gpu:NoSchedule" in line
+    assert values_of({})["nfd"] == {"enabled": True}
+
+
+CUT = {"sharing.cut": {"strategy": "mig", "profile": "1g.10gb"}, "pools[0].sharing": "cut"}
+REBOOT = {"name": "WITH_REBOOT", "value": "true"}
+
+
+def test_nodes_of_a_cloud_restart_for_a_mig_mode() -> None:
+    """RP-20: without it the MIG manager ends in state failed on an A100 of AKS."""
+    changes = {**CUT, "pools[0].vmSize": "Standard_NC24ads_A100_v4"}
+    plan = operator(changes)
+    assert plan.values["migManager"]["env"] == [REBOOT]
+    assert "  a node restarts when the MIG manager changes the mode of its GPUs" in plan.lines()
+    own = [{"name": "A", "value": "b"}, {"name": "WITH_REBOOT", "value": "false"}]
+    assert values_of({**changes, "stack.values.migManager.env": own})["migManager"]["env"] == [own[0], REBOOT]
+    on_hosts = {**CUT, "pools[0].gpu": "A100-SXM4-80GB", "pools[0].driver": "operator"}
+    assert "env" not in values_of(on_hosts, "existing-operator")["migManager"]
+
+
+@pytest.mark.parametrize(("branch", "version"), [({"driverBranch": "580"}, "580"), ({}, "595")])
+def test_precompiled_drivers_take_a_branch(branch: dict[str, str], version: str) -> None:
+    """RP-15: their images are tagged with branch and kernel; a full version never resolves."""
+    changes = {f"pools[0].{key}": value for key, value in branch.items()}
+    values = values_of({**changes, "stack.values.driver.usePrecompiled": True})
+    assert (values["driver"]["version"], values["driver"]["usePrecompiled"]) == (version, True)

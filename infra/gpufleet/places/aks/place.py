@@ -46,8 +46,6 @@ class AksPlace(Place[AksStack, AksPool]):
     owners = ("aks", "operator", "managed", "none")
     owner_words: ClassVar[Mapping[str, str]] = {"aks": "AKS installs it", "managed": "AKS manages it"}
     with_toolkit = ("aks",)
-    #: In a cloud WITH_REBOOT is set (NVIDIA/cloud-native-docs, gpu-operator-mig); an A100 needs it (Azure/AgentBaker).
-    mig_restarts_nodes = True
     #: AKS documentation: use-labels.
     reserved_labels = ("kubernetes.azure.com/", "kubernetes.io/")
     #: Azure/karpenter-provider-azure#1830, 2026-08-05.
@@ -76,6 +74,10 @@ class AksPlace(Place[AksStack, AksPool]):
 
     def added_taints(self, pool: AksPool) -> tuple[Taint, ...]:
         return (SPOT_TAINT,) if pool.spot else ()
+
+    def mig_restarts_nodes(self, stack: AksStack) -> bool:
+        """In a cloud it may (NVIDIA/cloud-native-docs, gpu-operator-mig); an A100 of AKS does (Azure/AgentBaker)."""
+        return True
 
     def default_runtime(self, pool: AksPool) -> str:
         """AKS makes NVIDIA's the default only where it installs the driver (Azure/AgentBaker)."""

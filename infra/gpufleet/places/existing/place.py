@@ -64,6 +64,9 @@ class ExistingPlace(Place[ExistingStack, NodePool]):
     def labels(self, pool: NodePool) -> dict[str, str]:
         return dict(pool.node_selector) if pool.node_selector else {**pool.labels, POOL_LABEL: pool.name}
 
+    def mig_restarts_nodes(self, stack: ExistingStack) -> bool:
+        return stack.cluster.distribution == "aks"
+
     def existing_runtime_class(self, stack: ExistingStack) -> bool | None:
         said = stack.cluster.runtime_class
         return said.existing if said else None
