@@ -57,11 +57,25 @@ def written(place: Place, value: Any) -> str:
     return f"`{key}: {flow(redacted(value))}`"
 
 
+def tag_of(value: Any, key: str, words: Sequence[str]) -> str | None:
+    """How the key is written that tells one form of a map from the others, where the map shows which is meant."""
+    given = [str(k) for k in value] if isinstance(value, dict) else []
+    pairs = [pair for k in given if (pair := without_blank(k)) is not None and pair[0] == key]
+    if pairs:
+        return f"A blank must follow the colon: `{key}: {pairs[0][1]}`."
+    named = [word for word in words if word in given]
+    return f"Write `{key}: {named[0]}`, and the other keys beside it." if len(named) == 1 else None
+
+
 def range_text(place: Place) -> str:
     """`at least 1 and at most 1000`; empty without limits."""
     words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
     found = limits(place.field if place.below == 0 else None, place.annotation)
-    return " and ".join(f"{words[name]} {found[name]:g}" for name in words if name in found)
+    return " and ".join(f"{words[name]} {_limit(found[name])}" for name in words if name in found)
+
+
+def _limit(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() else str(number)
 
 
 def example(place: Place, before: str = "Write e.g.") -> str:
@@ -143,7 +157,9 @@ def a_list(place: Place, value: Any, known: Mapping[str, Any]) -> str:
     elif options and isinstance(value, dict) and value:
         keys = fields(options[0])
         if "name" in keys and all(isinstance(v, dict) and k not in keys for k, v in value.items()):
-            meant = [{"name": k, **v} for k, v in value.items()][:_MOST]
+            rest = {k: _minimal(options[0], k, known) or {} for k in value}
+            meant = [{"name": k, **v, **{r: x for r, x in rest[k].items() if r not in v}} for k, v in value.items()]
+            meant = meant[:_MOST]
         elif value.keys() & keys.keys():
             meant = [value]
     elif not options and isinstance(value, str) and value.strip():

@@ -248,6 +248,10 @@ def parse(text: str, file: str | None = None) -> tuple[Source, list[Finding]]:
         if not isinstance(key_node, yaml.ScalarNode) or key_node.value == "<<":
             found.append(replace(finding("GF006", "", value="a key that is not plain text"), file=file, line=line))
             continue
+        glued = re.match(r"(.*\w):([{\[])", key_node.value)
+        if glued is not None:
+            why = f"Line {line} has no blank after the colon, so that the brace belongs to the key."
+            return _unreadable(Mistake(line, why, f"A blank must follow the colon: `{glued[1]}: {glued[2]}`."), file)
         prefix, key = _split_key(key_node.value)
         if prefix != NAMESPACE:
             if not closest_match(prefix, [NAMESPACE]):

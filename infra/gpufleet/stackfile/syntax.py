@@ -106,7 +106,8 @@ def _block(lines: list[str], at: int, start: int | None, problem: str) -> Mistak
         number = start or at
         return Mistake(number, f"Line {number} is a key without a colon.", "Write `key: value`, or remove the line.")
     if len(re.findall(r":\s", line)) > 1:
-        return Mistake(at, f"Line {at} has two colons with a blank behind.", 'Quote the value: `key: "a: b"`.')
+        remedy = 'Quote the value: `key: "a: b"`. A second key begins a line of its own, indented.'
+        return Mistake(at, f"Line {at} has two colons with a blank behind.", remedy)
     if re.match(r"\s*[\w.:-]+:\s+([\"']).*\1\s*[^\s#]", line):
         return Mistake(at, f"In line {at} text stands behind a closing quote.", "Put all of the value into the quotes.")
     own, other = _indent(line), _indent(_of(lines, above))

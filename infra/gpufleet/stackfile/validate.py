@@ -97,7 +97,9 @@ def _explain(error: Any, top: type[BaseModel], raw: Mapping[str, Any]) -> Findin
         inside = join_path((*spot.path, key))
         why = f"`{key}` decides which other keys are allowed."
         if kind == "union_tag_not_found":
-            return replace(finding("GF102", inside, key=key, because=why), allowed=tuple(options))
+            missing = replace(finding("GF102", inside, key=key, because=why), allowed=tuple(options))
+            remedy = meant.tag_of(value, key, options)
+            return missing if remedy is None else replace(missing, remedy=remedy)
         return finding("GF103", inside, value=at(value, (key,)), allowed=options, because=why)
     if kind in _RANGES:
         word = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}[_RANGES[kind]]
@@ -244,12 +246,15 @@ def _kind(data: dict[str, Any]) -> tuple[str, list[Finding]]:
     guess = guess_kind(data)
     if not isinstance(cluster, dict) or (kind is not None and not isinstance(kind, str)):
         return guess, []  # the model says it
-    why = "It decides whether the stack makes a cluster or takes one on."
+    why = "It decides whether the stack makes a cluster (aks) or takes one on that there is (existing)."
     if kind is None:
         missing = finding("GF102", "cluster.kind", key="kind", because=why)
         return guess, [replace(missing, allowed=tuple(sorted(KINDS)))]
     unknown = finding("GF103", "cluster.kind", value=kind, allowed=sorted(KINDS), because=why)
-    return unknown.closest or guess, [unknown]
+    known = ours(("kind", kind), KINDS, {})
+    if known is not None:
+        return guess, [replace(unknown, closest=known.key, remedy=known.remedy)]
+    return (unknown.closest if unknown.closest in KINDS else guess), [unknown]
 
 
 def _by_guess(found: Finding) -> bool:
@@ -286,7 +291,7 @@ def validate(source: Source, read: list[Finding]) -> Loaded:
                 break
             except ValidationError as failure:
                 found += _round(data, top, failure, positions, known, source.data)
-    if about_kind and about_kind[0].closest is None:
+    if about_kind and kind != about_kind[0].closest:
         found = [d for d in found if not _by_guess(d)]
     complete = not errors(found) and not in_clear
     return Loaded(source, stack, tuple(source.locate(d) for d in found), positions, complete)

@@ -119,6 +119,9 @@ SYNTAX = {
     "RP-77 missing blank in an item": (
         "config:\n  gpufleet:pools:\n    - name:t4\n      vmSize: x\n", 3,
         "A blank must follow the colon: `name: t4`."),
+    "RP-77 missing blank before a brace": (
+        GOOD.replace("gpufleet:stack: {", "gpufleet:stack:{"), 4,
+        "A blank must follow the colon: `gpufleet:stack: {`."),
     "RP-77 tab": ("config:\n\tgpufleet:stack: {kind: plugin}\n", 2, "Indent with blanks."),
     "RP-77 open quote": ('config:\n  gpufleet:stack: {kind: "plugin}\n' + CLUSTER, 2, "Close the quote."),
     "RP-77 open bracket": ("config:\n  gpufleet:stack: {kind: plugin\n" + CLUSTER, 2, "`{` is opened in line 2"),
@@ -238,17 +241,32 @@ def test_each_neighbour_leads_to_a_key_that_there_is_rp_76(row: dict[str, Any]) 
     """Our key stands where the table says; the neighbour's word is no key of ours there."""
     there = {pair for kind in KINDS for pair in _keys(stack_model(kind), "")}
     section = row["key"].removeprefix("gpufleet:")
+    if row["at"] == "kind":
+        assert section in KINDS and row["word"] not in KINDS
+        return
     assert (("", section) if section != row["key"] else (row["at"], section)) in there
     kinds = [{key for at, key in _keys(stack_model(kind), "") if at == row["at"]} for kind in KINDS]
     assert not all(row["word"] in keys for keys in kinds if keys)
 
 
 def test_an_unknown_kind_of_cluster_asks_for_no_keys_of_another() -> None:
-    for kind in ("gke", REMOVE):
+    for kind in ("gke", "openstack", REMOVE):
         changes = {"cluster.kind": kind, "cluster.location": REMOVE, "cluster.zone": "a"}
         assert [path for _, path in told(compile_base(AKS, changes))] == ["cluster.kind"]
     meant = compile_base(AKS, {"cluster.kind": "AKS", "cluster.location": REMOVE})
     assert sorted(told(meant)) == [("GF102", "cluster.location"), ("GF103", "cluster.kind")]
+
+
+def test_a_cluster_of_another_cloud_is_one_that_exists_rp_76() -> None:
+    found = the_one(compile_base(AKS, {"cluster.kind": "eks"}), "GF103")
+    assert (found.closest, found.remedy) == ("existing", "Write `kind: existing`; eks is a word of the AWS provider.")
+
+
+def test_a_form_that_the_map_shows_is_named_rp_76() -> None:
+    nested = compile_base(AKS, {"sharing.nb": {"timeSlicing": {"replicas": 4}}, "pools[0].sharing": "nb"})
+    assert the_one(nested, "GF102").remedy == "Write `strategy: timeSlicing`, and the other keys beside it."
+    glued = compile_text(GOOD.replace("kind: plugin", "kind:plugin"))
+    assert the_one(glued, "GF102").remedy == "A blank must follow the colon: `kind: plugin`."
 
 
 def test_a_driver_owner_that_cannot_be_is_one_error() -> None:
