@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
@@ -38,7 +39,6 @@ GF431 = rule(
     title="The quota on {value} would limit nothing.",
     reason="None of the team's pools offers a resource of that name.",
     remedy="Use a resource that they offer.",
-    do="{hint}",
     source="K8S-DOC (resource-quotas)",
     needs=("value", "offers"),
     wrong="""
@@ -110,8 +110,7 @@ def teams(fleet: Fleet) -> Iterator[Finding]:
             if key == "gpu" and len(resources) > 1:
                 yield GF430.at(where, value=key, allowed=resources)
             elif key != "gpu" and key not in resources:
-                told = _own_quota(key, resources)
-                yield GF431.at(where, value=key, allowed=("gpu", *resources), **told)
+                yield _no_resource(GF431.at(where, value=key, allowed=("gpu", *resources)), key, resources)
         if len(resources) == 1 and "gpu" in team.quota and resources[0] in team.quota:
             because = f"`gpu` means {resources[0]} here; one of the two counts would be lost."
             yield GF108.at(f'teams[{i}].quota["{resources[0]}"]', value=resources[0], because=because)
@@ -138,15 +137,16 @@ def namespace(fleet: Fleet) -> Iterator[Finding]:
 _COUNTED = re.compile(r"((requests|limits)\.)?(cpu|memory|ephemeral-storage|storage)|pods|services|secrets|count/.+")
 
 
-def _own_quota(key: str, resources: Sequence[str]) -> dict[str, str]:
-    """What a finding says of a quota key that is no resource of the team's pools."""
+def _no_resource(found: Finding, key: str, resources: Sequence[str]) -> Finding:
+    """The finding with what is to be done about a key that Kubernetes knows, or that was written as a quota's own."""
     if _COUNTED.fullmatch(key):
-        hint = f"Limit {key} by a ResourceQuota of your own; Kubernetes holds all quotas of a namespace together."
-        return {"because": "A team's quota in the stack file counts GPUs alone.", "hint": hint}
+        remedy = f"Limit {key} by a ResourceQuota of your own; Kubernetes holds all quotas of a namespace together."
+        return replace(found, reason="A team's quota in the stack file counts GPUs alone.", remedy=remedy)
     name = key.partition(".")[2]
-    if key.startswith(("requests.", "limits.")) and (name in resources or name == "gpu"):
-        return {"because": "The key is the resource alone; the stack makes the quota of it.", "hint": f"Write {name}."}
-    return {"hint": "Use a resource that they offer."}
+    if key.startswith(("requests.", "limits.")) and name in (*resources, "gpu"):
+        reason = "The key is the resource alone; the stack makes the quota of it."
+        return replace(found, reason=reason, remedy=f"Write {name}.")
+    return found
 
 
 def _kubernetes(namespace: str) -> bool:
