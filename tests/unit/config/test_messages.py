@@ -97,7 +97,16 @@ def test_a_wrong_type_says_range_and_meaning_rp_70() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["apiVersion: v1", "clusters: []", "eyJhbGciOi.J9.abc", "a1b2c3", "YXBpVmVyc2lvbjog/aGVsbG8=", "{clusters: []}"],
+    [
+        "apiVersion: v1",
+        "clusters: []",
+        "{clusters: []}",
+        "eyJhbGciOi.J9.abc",
+        "a1b2c3",
+        "YXBpVmVyc2lvbjog/aGVsbG8=",
+        "token: s3cr3t.config",
+        "~/" + "a/" * 150 + "config",
+    ],
 )
 def test_what_may_be_a_credential_stays_one_rp_71(text: str) -> None:
     assert told(compile_base(NODES, {"cluster.kubeconfig": text})) == [("GF007", "cluster.kubeconfig")]
