@@ -55,8 +55,8 @@ def pool_table(plan: Plan) -> list[str]:
 
 def _runtime(runtime: NodeRuntime) -> str:
     way = {"cdi": "GPUs as CDI devices", "envvar": "GPUs by environment variable"}[runtime.strategy]
-    named = f"pods name the runtime class {runtime.runtime_class}" if runtime.runtime_class else "pods name no runtime class"
-    return f"{way}, default {runtime.default}, {named}"
+    named = f"the runtime class {runtime.runtime_class}" if runtime.runtime_class else "no runtime class"
+    return f"{way}, default {runtime.default}, pods name {named}"
 
 
 def _details(pool: PoolPlan) -> list[str]:
