@@ -16,7 +16,7 @@ from gpufleet.rules.check import check
 from gpufleet.stackfile.consequences import without_consequences
 from gpufleet.stackfile.model import Stack
 from gpufleet.stackfile.project import stack_name
-from gpufleet.stackfile.references import check_references
+from gpufleet.stackfile.references import check_references, without_effect
 from gpufleet.stackfile.source import Source, from_engine, known_sections, read_file
 from gpufleet.stackfile.validate import validate
 
@@ -51,7 +51,10 @@ def compile_source(name: str, source: Source, read: list[Finding], also: MoreRul
     if also is not None:
         rules += [loaded.place(d) for d in also(fleet if loaded.complete else None)]
     acknowledged = loaded.stack.acknowledge if loaded.stack else {}
-    found = acknowledge(_in_order(without_consequences(loaded.found, rules, source.data)), acknowledged)
+    said = without_consequences(loaded.found, rules, source.data)
+    if loaded.complete and not errors(said):
+        said += [loaded.place(d) for d in without_effect(acknowledged, said)]
+    found = acknowledge(_in_order(said), acknowledged)
     if errors(found) or fleet is None or not loaded.complete:
         return Compiled(name, None, None, None, tuple(found))
     told = tuple(d for d in found if d.severity is not Severity.ERROR)

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpufleet.cli.main import EXIT_ERRORS, EXIT_OK, EXIT_USAGE
 from gpufleet.cli.stack_option import add_stack_options, compile_option, stack_file
-from gpufleet.findings.finding import closest_match
+from gpufleet.findings.finding import closest_match, told
 from gpufleet.findings.render import summary, text
 from gpufleet.inventory.load import inventory_of, inventory_rules, warnings
 from gpufleet.inventory.show import as_json, graph, listing
@@ -40,9 +40,9 @@ def run(args: argparse.Namespace) -> int:
     root = project(stack_file(args).resolve().parent).root
     compiled = compile_option(args, inventory_rules(root, os.environ))
     found = inventory_of(compiled, root, os.environ)
-    told = compiled.found if found is None else warnings(compiled)
-    if told:
-        print("\n\n".join([*map(text, told), summary(told)]), file=sys.stderr)
+    shown = told(compiled.found) if found is None else warnings(compiled)
+    if shown:
+        print("\n\n".join([*map(text, shown), summary(shown)]), file=sys.stderr)
     if found is None:
         return EXIT_ERRORS
     if args.host is not None:

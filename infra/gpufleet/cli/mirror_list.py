@@ -34,9 +34,11 @@ def run(args: argparse.Namespace) -> int:
     """Prints the list. With errors in the stack file it prints only those and returns 1."""
     compiled = compile_option(args)
     if compiled.fleet is None or compiled.plan is None:
+        from gpufleet.findings.finding import told
         from gpufleet.findings.render import summary, text
 
-        print("\n\n".join([*map(text, compiled.found), summary(compiled.found)]), file=sys.stderr)
+        shown = told(compiled.found)
+        print("\n\n".join([*map(text, shown), summary(shown)]), file=sys.stderr)
         return EXIT_ERRORS
     found = mirror_list(compiled.fleet, compiled.plan, date.today())
     print(json.dumps(found.as_dict(), indent=2) if args.json else "\n".join(_lines(found)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pulumi
@@ -10,7 +11,7 @@ import pulumi
 from gpufleet.compiled import Compiled, compile_engine
 from gpufleet.deploy.teams import Team
 from gpufleet.extras import missing
-from gpufleet.findings.finding import Finding, Severity, errors
+from gpufleet.findings.finding import Finding, Severity, errors, told
 from gpufleet.findings.render import summary, text
 from gpufleet.internal_error import internal_error
 from gpufleet.places.base import Made
@@ -40,14 +41,14 @@ def _run() -> None:
     config = dict(pulumi.runtime.config.CONFIG.get())
     secrets = frozenset(key for key in config if pulumi.runtime.config.is_config_secret(key))
     compiled = compile_engine(stack, config, secrets, file, home.shown(file))
-    tell(compiled.found)
+    tell(told(compiled.found))
     if compiled.failed or compiled.plan is None:
         raise pulumi.RunError(f"{stack}: {summary(errors(compiled.found))}. Nothing was changed.")
     pulumi.log.info("\n".join(pool_table(compiled.plan)))
     deploy(compiled, home.root)
 
 
-def tell(found: tuple[Finding, ...]) -> None:
+def tell(found: Iterable[Finding]) -> None:
     """Prints each diagnostic once, as Pulumi diagnostics of its severity."""
     say = {Severity.ERROR: pulumi.log.error, Severity.WARNING: pulumi.log.warn, Severity.NOTE: pulumi.log.info}
     for d in found:

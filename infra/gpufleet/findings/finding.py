@@ -56,11 +56,22 @@ def errors(found: Iterable[Finding]) -> list[Finding]:
     return [d for d in found if d.severity is Severity.ERROR]
 
 
+def told(found: Iterable[Finding]) -> list[Finding]:
+    """What a person is told, order kept: notes are about what will be done, so beside errors there are none."""
+    found = list(found)
+    return [d for d in found if d.severity is not Severity.NOTE] if errors(found) else found
+
+
+def printable(text: str) -> str:
+    """A text without characters that a terminal obeys instead of showing them (control characters, text direction)."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 def show(value: object) -> str:
     """A value as one short line of JSON-like text, without credentials."""
     value = redacted(value)
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-    text = " ".join(text.split()) if text else '""'
+    text = printable(" ".join(text.split())) if text else '""'
     return text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…"
 
 

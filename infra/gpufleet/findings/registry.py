@@ -143,6 +143,11 @@ def checks(scope: str) -> tuple[Check, ...]:
     return tuple(_checks.get(scope, ()))
 
 
+def scopes() -> tuple[str, ...]:
+    """The scopes that have checks."""
+    return tuple(_checks)
+
+
 def run_checks(scope: str, subject: object, known: Callable[[str], bool] = lambda word: True) -> list[Finding]:
     """What the checks of a scope find in one thing.
 

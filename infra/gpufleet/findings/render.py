@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpufleet.findings.finding import Finding, Severity
+from gpufleet.findings.finding import Finding, Severity, printable
+
+
+def head(d: Finding) -> str:
+    """Severity, code and place in one line."""
+    where = d.path or "(stack file)"
+    if d.file:
+        where += f"  {d.file}" + (f":{d.line}" if d.line else "")
+    return printable(f"{d.severity.value} {d.code} {where}")
 
 
 def text(d: Finding) -> str:
     """Readable form: one head line, then indented value, allowed, reason, remedy."""
-    where = d.path or "(stack file)"
-    if d.file:
-        where += f"  {d.file}" + (f":{d.line}" if d.line else "")
-    lines = [f"{d.severity.value} {d.code} {where}", f"    {d.message}"]
+    lines = [head(d), f"    {d.message}"]
     if d.value is not None:
         lines.append(f"    found:   {d.value}")
     if d.allowed:
@@ -22,13 +27,17 @@ def text(d: Finding) -> str:
     lines += [f"    why:     {d.reason}", f"    do:      {d.remedy}"]
     if d.acknowledged:
         lines.append(f"    acknowledged: {d.acknowledged}")
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def summary(found: Iterable[Finding]) -> str:
-    """`2 errors, 1 warning` or `no errors or warnings`."""
+    """`2 errors, 1 warning`, `no errors or warnings`; acknowledged warnings are counted as such."""
     counts = dict.fromkeys(Severity, 0)
+    accepted = 0
     for d in found:
-        counts[d.severity] += 1
-    parts = [f"{n} {s.value}{'s' if n != 1 else ''}" for s, n in counts.items() if n]
-    return ", ".join(parts) if parts else "no errors or warnings"
+        accepted += d.acknowledged is not None
+        counts[d.severity] += d.acknowledged is None
+    parts = [f"{n} {s.value}{'s' if n != 1 else ''}" for s, n in counts.items() if n] or ["no errors or warnings"]
+    if accepted:
+        parts.append(f"{accepted} acknowledged")
+    return ", ".join(parts)

@@ -50,7 +50,7 @@ class Shared:
 class Method(Model):
     """Base of all methods. The defaults describe NVIDIA's plugin with whole GPUs and one pod each."""
 
-    strategy: str
+    strategy: str = Field(description="The method of sharing.", examples=["timeSlicing"])
 
     #: The method brings a device plugin of its own, so NVIDIA's stays away; such a method takes all pools of a stack.
     own_plugin: ClassVar[bool] = False

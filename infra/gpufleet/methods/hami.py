@@ -30,10 +30,22 @@ class Hami(Method):
     `splitCount` is how many pods a GPU takes at most. HAMi brings its own plugin and scheduler.
     """
 
-    strategy: Literal["hami"]
-    split_count: int = Field(default=10, ge=2, le=MOST_SPLITS)
-    memory_scaling: float = Field(default=1.0, gt=0, le=4)
-    memory_per_pod_gib: MemoryGib | None = None
+    strategy: Literal["hami"] = Field(
+        description="HAMi: pods ask for parts of a GPU's memory and cores.", examples=["hami"]
+    )
+    split_count: int = Field(
+        default=10, ge=2, le=MOST_SPLITS, description="How many pods a GPU takes at most.", examples=[10]
+    )
+    memory_scaling: float = Field(
+        default=1.0,
+        gt=0,
+        le=4,
+        description="How much memory is offered for each GPU, as a multiple of what it has.",
+        examples=[1.0],
+    )
+    memory_per_pod_gib: MemoryGib | None = Field(
+        default=None, description="What one pod may count on, in GiB.", examples=[3.5]
+    )
 
     own_plugin: ClassVar[bool] = True
     vgpus: ClassVar[bool] = True

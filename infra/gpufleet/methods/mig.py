@@ -32,11 +32,23 @@ class Mig(Replicated):
     `replicas` offers each instance several times (time-slicing within it).
     """
 
-    strategy: Literal["mig"]
-    profile: MigProfileName | None = None
-    instances: dict[MigProfileName, Annotated[int, Field(ge=1, le=7)]] = Field(default_factory=dict)
-    naming: Literal["single", "mixed"] | None = None
-    replicas: Replicas | None = None
+    strategy: Literal["mig"] = Field(description="MIG: the GPU is cut into instances.", examples=["mig"])
+    profile: MigProfileName | None = Field(
+        default=None,
+        description="The kind of instance that every GPU is cut into, as many as fit.",
+        examples=["1g.10gb"],
+    )
+    instances: dict[MigProfileName, Annotated[int, Field(ge=1, le=7)]] = Field(
+        default_factory=dict,
+        description="The instances of each GPU: kind and number.",
+        examples=[{"1g.10gb": 3, "4g.40gb": 1}],
+    )
+    naming: Literal["single", "mixed"] | None = Field(
+        default=None,
+        description="How instances are offered: single as nvidia.com/gpu, mixed under their own names.",
+        examples=["mixed"],
+    )
+    replicas: Replicas | None = Field(default=None, description="How many pods share each instance.", examples=[4])
 
     plugin_env: ClassVar[Mapping[str, str]] = {"NVIDIA_MIG_MONITOR_DEVICES": "all"}
     memory_unbounded: ClassVar[bool] = True
@@ -102,7 +114,6 @@ class Mig(Replicated):
 
     def shared(self) -> Shared | None:
         return None if self.replicas is None else Shared("timeSlicing", self.replicas, self.workload)
-
 
 
 def layout_name(instances: Mapping[str, int]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+from pydantic import Field
+
 from gpufleet.methods.base import GPU, MemoryBound, Replicas, method
 from gpufleet.methods.replicated import Replicated
 
@@ -18,8 +20,10 @@ class Mps(Replicated):
     The split is equal and enforced. The control daemon takes the GPU for itself: whoever uses it past MPS fails.
     """
 
-    strategy: Literal["mps"]
-    replicas: Replicas
+    strategy: Literal["mps"] = Field(
+        description="MPS: processes of several pods run on a GPU at the same time.", examples=["mps"]
+    )
+    replicas: Replicas = Field(description="How many pods share each GPU.", examples=[4])
 
     control_daemon: ClassVar[bool] = True
 

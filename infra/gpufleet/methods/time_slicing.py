@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from gpufleet.methods.base import GPU, Replicas, method
 from gpufleet.methods.replicated import Replicated
@@ -21,10 +21,16 @@ class TimeSlicing(Replicated):
     `timeSlice` is the length of a turn; only hosts prepared by the Ansible roles can set it.
     """
 
-    strategy: Literal["timeSlicing"]
-    replicas: Replicas
-    allow_many_replicas: bool = False
-    time_slice: Literal["default", "short", "medium", "long"] | None = None
+    strategy: Literal["timeSlicing"] = Field(
+        description="Time-slicing: pods take turns on a GPU.", examples=["timeSlicing"]
+    )
+    replicas: Replicas = Field(description="How many pods share each GPU.", examples=[4])
+    allow_many_replicas: bool = Field(
+        default=False, description="Whether more than 48 replicas are meant.", examples=[True]
+    )
+    time_slice: Literal["default", "short", "medium", "long"] | None = Field(
+        default=None, description="The length of a turn; only on hosts that the roles prepare.", examples=["short"]
+    )
 
     memory_unbounded: ClassVar[bool] = True
 

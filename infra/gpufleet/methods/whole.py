@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from gpufleet.methods.base import Method, method
 
 
@@ -11,7 +13,7 @@ from gpufleet.methods.base import Method, method
 class NoSharing(Method):
     """Whole GPUs: one pod each."""
 
-    strategy: Literal["none"]
+    strategy: Literal["none"] = Field(description="No sharing: each pod gets whole GPUs.", examples=["none"])
 
 
 #: The method of pools that name no profile.

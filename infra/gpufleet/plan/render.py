@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gpufleet.findings.finding import Finding, Severity
-from gpufleet.findings.render import summary, text
+from gpufleet.findings.finding import Finding, Severity, printable, told
+from gpufleet.findings.render import head, summary, text
 from gpufleet.fleet.model import NodeRuntime
 from gpufleet.plan.model import Plan, PoolPlan
 
@@ -88,15 +88,14 @@ def _details(pool: PoolPlan) -> list[str]:
 def render(name: str, plan: Plan | None, found: Sequence[Finding]) -> str:
     """Diagnostics, then the plan where there is one, then a line that counts."""
     blocks: list[str] = []
-    loud = [d for d in found if d.acknowledged is None]
-    blocks += [text(d) for d in loud]
-    for d in found:
-        if d.acknowledged is not None:
-            blocks.append(f"{d.severity.value} {d.code} {d.path}: acknowledged, {d.acknowledged}")
+    shown = told(found)
+    counted = [d for d in found if d.severity is not Severity.NOTE]
+    blocks += [text(d) for d in shown if d.acknowledged is None]
+    blocks += [printable(f"{head(d)}: acknowledged, {d.acknowledged}") for d in shown if d.acknowledged is not None]
     if plan is None:
-        return "\n\n".join([*blocks, f"{name}: {summary(loud)}. Nothing was planned."])
-    head = f"stack {name}: {plan.cluster.title()}, {plan.route} route"
-    blocks.append("\n".join([head, "", *pool_table(plan)]))
+        return "\n\n".join([*blocks, f"{name}: {summary(counted)}. Nothing was planned."])
+    title = f"stack {name}: {plan.cluster.title()}, {plan.route} route"
+    blocks.append("\n".join([title, "", *pool_table(plan)]))
     made = [f"  {word:<11} {text}" for word, text in plan.cluster.lines()]
     blocks += ["\n".join([f"cluster {plan.cluster.name}:", *made])] if made else []
     blocks += ["\n".join(_details(pool)) for pool in plan.pools]
@@ -106,6 +105,5 @@ def render(name: str, plan: Plan | None, found: Sequence[Finding]) -> str:
     if plan.images:
         unknown = [f"  unknown: {words}" for words in plan.images_unknown]
         blocks.append("\n".join(["images:", *[f"  {image}" for image in plan.images], *unknown]))
-    loud = [d for d in loud if d.severity is not Severity.NOTE]
-    blocks.append(f"{name}: {summary(loud)}.")
+    blocks.append(f"{name}: {summary(counted)}.")
     return "\n\n".join(blocks)

@@ -153,8 +153,8 @@ def version(pool: FleetPool) -> Iterator[Finding]:
     where = f"{pool.path}.{key}" if given else f"{pool.path}.driver"
     if spec.driver_branch and driver_branch(spec.driver_branch) is None:
         known = [str(branch) for branch in driver_branches()]
-        because = "The catalogue lists all branches."
-        yield GF109.at(where, value=given, allowed=known, what="driver branch", because=because)
+        told = {"because": "The catalogue lists all branches.", "hint": "Use one of those allowed."}
+        yield GF109.at(where, value=given, allowed=known, what="driver branch", **told)
         return
     if spec.driver == "host" and given is None:
         return

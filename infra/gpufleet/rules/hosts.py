@@ -165,8 +165,8 @@ def _system(pool: NodePool, stack: ExistingStack, path: str) -> Iterator[Finding
     where, seen = f"{path}.os", system(pool)
     if seen is None:
         because = "Package names and repositories come from a table of operating systems."
-        what = "operating system"
-        yield GF109.at(where, value=pool.os, allowed=platform_names(), what=what, because=because)
+        told = {"what": "operating system", "because": because, "hint": "Use one of those allowed."}
+        yield GF109.at(where, value=pool.os, allowed=platform_names(), **told)
     elif not pool.hosts or pool.driver not in PREPARED_OWNERS:
         return
     elif seen.row and seen.row.support == "refused":

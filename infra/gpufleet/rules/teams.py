@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
@@ -108,7 +110,7 @@ def teams(fleet: Fleet) -> Iterator[Finding]:
             if key == "gpu" and len(resources) > 1:
                 yield GF430.at(where, value=key, allowed=resources)
             elif key != "gpu" and key not in resources:
-                yield GF431.at(where, value=key, allowed=("gpu", *resources))
+                yield _no_resource(GF431.at(where, value=key, allowed=("gpu", *resources)), key, resources)
         if len(resources) == 1 and "gpu" in team.quota and resources[0] in team.quota:
             because = f"`gpu` means {resources[0]} here; one of the two counts would be lost."
             yield GF108.at(f'teams[{i}].quota["{resources[0]}"]', value=resources[0], because=because)
@@ -118,7 +120,8 @@ def teams(fleet: Fleet) -> Iterator[Finding]:
         elif team.namespace == fleet.stack.stack.namespace:
             yield GF432.at(where, value=team.namespace, whose="this stack's GPU software")
         for j, name in enumerate(team.pools):
-            if name in fleet.by_name and not fleet.by_name[name].served:
+            pool = fleet.by_name.get(name)
+            if pool is not None and not pool.served and pool.owner in pool.place.owners:  # else GF201 says it
                 yield GF433.at(f"teams[{i}].pools[{j}]", value=name)
 
 
@@ -128,6 +131,22 @@ def namespace(fleet: Fleet) -> Iterator[Finding]:
     name = fleet.stack.stack.namespace
     if _kubernetes(name):
         yield GF432.at("stack.namespace", value=name, whose="Kubernetes")
+
+
+#: Resources that Kubernetes counts itself.
+_COUNTED = re.compile(r"((requests|limits)\.)?(cpu|memory|ephemeral-storage|storage)|pods|services|secrets|count/.+")
+
+
+def _no_resource(found: Finding, key: str, resources: Sequence[str]) -> Finding:
+    """The finding with what is to be done about a key that Kubernetes knows, or that was written as a quota's own."""
+    if _COUNTED.fullmatch(key):
+        remedy = f"Limit {key} by a ResourceQuota of your own; Kubernetes holds all quotas of a namespace together."
+        return replace(found, reason="A team's quota in the stack file counts GPUs alone.", remedy=remedy)
+    name = key.partition(".")[2]
+    if key.startswith(("requests.", "limits.")) and name in (*resources, "gpu"):
+        reason = "The key is the resource alone; the stack makes the quota of it."
+        return replace(found, reason=reason, remedy=f"Write {name}.")
+    return found
 
 
 def _kubernetes(namespace: str) -> bool:

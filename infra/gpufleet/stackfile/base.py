@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -16,6 +16,8 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True, strict=True, extra="forbid", alias_generator=to_camel, populate_by_name=False, defer_build=True
     )
+    #: Keys for which a bare word in the map's place is meant.
+    bare: ClassVar[tuple[str, ...]] = ()
 
 
 def refuse(code: str, why: str, hint: str = "", **context: Any) -> PydanticCustomError:
@@ -75,7 +77,7 @@ LabelValue = Annotated[
     matches(
         r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?",
         "Label values are letters, digits, '-', '_' and '.', at most 63 characters.",
-        "Shorten it or replace the other characters.",
+        "Write letters, digits, '-', '_' and '.', at most 63, such as `team-a`.",
     ),
 ]
 TagName = Annotated[
@@ -115,8 +117,8 @@ DriverBranch = Annotated[
 DriverVersion = Annotated[
     str,
     matches(
-        r"[0-9]{3}\.[0-9]{1,3}(\.[0-9]{1,3})?",
-        "Driver versions look like 580.95.05.",
+        r"[0-9]{3}\.[0-9]{2,3}(\.[0-9]{2})?",
+        "Driver versions look like 580.95.05: three digits, two or three, and mostly two more.",
         'Write the full version in quotes: "580.95.05".',
     ),
 ]

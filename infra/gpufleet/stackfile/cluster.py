@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -17,11 +17,25 @@ PROTECTED: dict[Environment | None, bool] = {"production": True, "staging": True
 class Cluster(Model):
     """The section `cluster` of every kind."""
 
-    kind: str
-    name: str
-    version: KubernetesVersion | None = None
-    environment: Environment | None = None
-    protect: bool | None = None
+    bare: ClassVar[tuple[str, ...]] = ("name",)
+
+    kind: str = Field(
+        description="Which kind of cluster this is: aks makes one, existing takes one on.", examples=["aks"]
+    )
+    name: str = Field(description="The name of the cluster.", examples=["vision-dev"])
+    version: KubernetesVersion | None = Field(
+        default=None,
+        description="The Kubernetes version, in quotes; with AKS a minor version follows its newest patch.",
+        examples=["1.36"],
+    )
+    environment: Environment | None = Field(
+        default=None,
+        description="What the cluster is for; the plan warns of sharing that does not suit it.",
+        examples=["dev"],
+    )
+    protect: bool | None = Field(
+        default=None, description="Whether Pulumi refuses to delete the cluster and its pools.", examples=[True]
+    )
 
     @property
     def protected(self) -> bool:
@@ -40,8 +54,8 @@ class Cluster(Model):
 class Autoscale(Model):
     """Bounds of the cluster autoscaler, in nodes."""
 
-    min: int = Field(ge=0, le=1000)
-    max: int = Field(ge=1, le=1000)
+    min: int = Field(ge=0, le=1000, description="The fewest nodes that it keeps.", examples=[1])
+    max: int = Field(ge=1, le=1000, description="The most nodes that it makes, not below min.", examples=[4])
 
     @model_validator(mode="after")
     def _ordered(self) -> Autoscale:
@@ -56,9 +70,25 @@ class KubeconfigRef(Model):
     A context alone is one of the file that kubectl uses there.
     """
 
-    path: str | None = Field(default=None, min_length=1)
-    secret: bool = False
-    context: str | None = Field(default=None, min_length=1)
+    bare: ClassVar[tuple[str, ...]] = ("path",)
+
+    path: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The kubeconfig file; a relative path starts at the project's folder.",
+        examples=["~/.kube/config"],
+    )
+    secret: bool = Field(
+        default=False,
+        description="Whether the kubeconfig is the secret `gpufleet:kubeconfig` of the Pulumi stack.",
+        examples=[True],
+    )
+    context: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The context of the kubeconfig; alone, one of the file that kubectl uses.",
+        examples=["lab-admin"],
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> KubeconfigRef:

@@ -5,7 +5,7 @@ Words are those of the roles' variables (roles/README.md), so that a value is fo
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -50,8 +50,18 @@ class HostDriver(Model):
     `driverVersion`. Without `flavour` the kernel modules follow the GPU and the branch.
     """
 
-    method: Literal["cuda_repo", "distro", "runfile"] = "cuda_repo"
-    flavour: Literal["open", "proprietary"] | None = None
+    bare: ClassVar[tuple[str, ...]] = ("method",)
+
+    method: Literal["cuda_repo", "distro", "runfile"] = Field(
+        default="cuda_repo",
+        description="Where the driver comes from: NVIDIA's repository, Ubuntu's archive, or the installer file.",
+        examples=["cuda_repo"],
+    )
+    flavour: Literal["open", "proprietary"] | None = Field(
+        default=None,
+        description="The kernel modules; without it they follow the GPU and the branch.",
+        examples=["open"],
+    )
     runfile_sha256: (
         Annotated[
             str,
@@ -60,7 +70,9 @@ class HostDriver(Model):
             ),
         ]
         | None
-    ) = None
+    ) = Field(
+        default=None, description="The SHA-256 of the installer file, for method runfile alone.", examples=["0" * 64]
+    )
 
     @model_validator(mode="after")
     def _checksum(self) -> HostDriver:
@@ -77,6 +89,8 @@ class HostDriver(Model):
 class Ssh(Model):
     """How Ansible logs in. Any user but root becomes root by sudo."""
 
+    bare: ClassVar[tuple[str, ...]] = ("user",)
+
     user: (
         Annotated[
             str,
@@ -87,8 +101,8 @@ class Ssh(Model):
             ),
         ]
         | None
-    ) = None
-    port: int | None = Field(default=None, ge=1, le=65535)
+    ) = Field(default=None, description="The login on the hosts.", examples=["ubuntu"])
+    port: int | None = Field(default=None, ge=1, le=65535, description="The port of the SSH server.", examples=[22])
 
 
 class MirrorRepository(Model):
@@ -100,9 +114,16 @@ class MirrorRepository(Model):
     armoured text, `keyUrl` its address, checked against `keyFingerprints`.
     """
 
-    url: Url
-    suite: Suite = "/"
-    components: Annotated[tuple[Component, ...], AsTuple] = ()
+    bare: ClassVar[tuple[str, ...]] = ("url",)
+
+    url: Url = Field(
+        description="The address of the copy.",
+        examples=["https://mirror.example.com/cuda/<directory>/<architecture directory>/"],
+    )
+    suite: Suite = Field(default="/", description="The suite of an apt repository; / is a flat one.", examples=["/"])
+    components: Annotated[tuple[Component, ...], AsTuple] = Field(
+        default=(), description="The components of an apt repository that is not flat.", examples=[["main"]]
+    )
     key: (
         Annotated[
             str,
@@ -113,9 +134,21 @@ class MirrorRepository(Model):
             ),
         ]
         | None
-    ) = None
-    key_url: Url | None = None
-    key_fingerprints: Annotated[tuple[Fingerprint, ...], AsTuple] = ()
+    ) = Field(
+        default=None,
+        description="The key that signs the copy, as armoured text, where it is not the vendor's.",
+        examples=["-----BEGIN PGP PUBLIC KEY BLOCK-----\n...\n-----END PGP PUBLIC KEY BLOCK-----\n"],
+    )
+    key_url: Url | None = Field(
+        default=None,
+        description="Where the key that signs the copy is.",
+        examples=["https://mirror.example.com/key.asc"],
+    )
+    key_fingerprints: Annotated[tuple[Fingerprint, ...], AsTuple] = Field(
+        default=(),
+        description="Fingerprints that the key under keyUrl may have.",
+        examples=[["EB693B3035CD5710E231E123A4B469963BF863CC"]],
+    )
 
     @model_validator(mode="after")
     def _one_key(self) -> MirrorRepository:
@@ -135,20 +168,54 @@ class Mirror(Model):
     With `allowedHosts`, no package source with another host is left on a host that the roles have been through.
     """
 
-    cuda: MirrorRepository | None = None
-    toolkit: MirrorRepository | None = None
-    runfile_url: Url | None = None
-    allowed_hosts: Annotated[tuple[HostAddress, ...], AsTuple] = ()
+    cuda: MirrorRepository | None = Field(
+        default=None,
+        description="The copy of NVIDIA's CUDA repository, where the driver comes from.",
+        examples=[{"url": "https://mirror.example.com/cuda/<directory>/<architecture directory>/"}],
+    )
+    toolkit: MirrorRepository | None = Field(
+        default=None,
+        description="The copy of the container toolkit's repository.",
+        examples=[{"url": "https://mirror.example.com/toolkit/"}],
+    )
+    runfile_url: Url | None = Field(
+        default=None,
+        description="The address of the driver's installer file.",
+        examples=["https://mirror.example.com/NVIDIA-Linux-x86_64-580.95.05.run"],
+    )
+    allowed_hosts: Annotated[tuple[HostAddress, ...], AsTuple] = Field(
+        default=(),
+        description="The only servers that package sources of the hosts may name.",
+        examples=[["mirror.example.com"]],
+    )
 
 
 class Hosts(Model):
     """What holds for all hosts of the stack. `runtimeOwner` follows the distribution where it is not given."""
 
-    ssh: Ssh = Field(default_factory=lambda: Ssh.model_validate({}))
-    reboot_policy: Literal["never", "if_required", "reset_then_reboot"] = "never"
-    runtime_owner: RuntimeOwner | None = None
-    manage_repositories: bool = True
-    mirror: Mirror | None = None
+    ssh: Ssh = Field(
+        default_factory=lambda: Ssh.model_validate({}),
+        description="How Ansible logs in.",
+        examples=[{"user": "ubuntu"}],
+    )
+    reboot_policy: Literal["never", "if_required", "reset_then_reboot"] = Field(
+        default="never", description="Whether the roles may reboot a host.", examples=["if_required"]
+    )
+    runtime_owner: RuntimeOwner | None = Field(
+        default=None,
+        description="Who configures the container runtime; without it, what the distribution says.",
+        examples=["containerd"],
+    )
+    manage_repositories: bool = Field(
+        default=True,
+        description="Whether the roles add package repositories; false where the hosts have them already.",
+        examples=[False],
+    )
+    mirror: Mirror | None = Field(
+        default=None,
+        description="Where the hosts get packages instead of the vendor's addresses.",
+        examples=[{"cuda": {"url": "https://mirror.example.com/cuda/"}}],
+    )
 
     @model_validator(mode="after")
     def _sources(self) -> Hosts:

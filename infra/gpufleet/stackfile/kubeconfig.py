@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +11,19 @@ from gpufleet.stackfile.cluster import KubeconfigRef
 
 #: Overrides what the stack file says, for runners that keep the file elsewhere.
 KUBECONFIG_ENV = "GPUFLEET_KUBECONFIG"
+
+
+#: Folders and a name; a kubeconfig itself has line breaks, braces or blanks behind colons.
+_PATH = re.compile(r"(~|\.{1,2}|\$\{?\w+\}?|[A-Za-z]:)?([/\\]?[\w .@~-]{1,64})([/\\][\w .@~-]{1,64})*")
+_NAME = re.compile(r"(?i)(kube)?config|.*\.(conf|ya?ml|json|kubeconfig|config|cfg)")
+
+
+def is_path(text: str) -> bool:
+    """Whether a text says where a kubeconfig is; any other text may be the kubeconfig itself or a credential."""
+    if len(text) > 255 or _PATH.fullmatch(text) is None:
+        return False
+    last = re.split(r"[/\\]", text)[-1]
+    return text[0] in "~./$" or text[1:3] in (":\\", ":/") or _NAME.fullmatch(last) is not None
 
 
 def kubeconfig_file(ref: KubeconfigRef | None, root: Path, environment: Mapping[str, str]) -> Path | None:

@@ -32,12 +32,31 @@ def _reason(text: str) -> str:
 class Stack(Model):
     """What stacks on all kinds of clusters have in common; a kind narrows `cluster` and `pools`."""
 
-    stack: Route
-    sharing: dict[ProfileName, Model] = Field(default_factory=dict)
-    teams: Annotated[tuple[Team, ...], AsTuple] = ()
-    acknowledge: dict[str, Annotated[str, Field(min_length=1), AfterValidator(_reason)]] = Field(default_factory=dict)
-    cluster: Cluster
-    pools: Annotated[tuple[Pool, ...], AsTuple] = Field(min_length=1)
+    stack: Route = Field(
+        description="The GPU software: NVIDIA's device plugin alone, or the GPU Operator.",
+        examples=[{"kind": "operator"}],
+    )
+    sharing: dict[ProfileName, Model] = Field(
+        default_factory=dict,
+        description="Sharing profiles by name; pools refer to them.",
+        examples=[{"notebooks": {"strategy": "timeSlicing", "replicas": 4}}],
+    )
+    teams: Annotated[tuple[Team, ...], AsTuple] = Field(
+        default=(),
+        description="Teams, each with a namespace and the pools that it uses.",
+        examples=[[{"name": "vision", "namespace": "vision", "pools": ["t4"]}]],
+    )
+    acknowledge: dict[str, Annotated[str, Field(min_length=1), AfterValidator(_reason)]] = Field(
+        default_factory=dict,
+        description="Warnings that are accepted: the code, and a reason that a reviewer can judge.",
+        examples=[{"GF420": "a dev pool, four nodes at most"}],
+    )
+    cluster: Cluster = Field(
+        description="The cluster.", examples=[{"kind": "aks", "name": "vision-dev", "location": "eastus"}]
+    )
+    pools: Annotated[tuple[Pool, ...], AsTuple] = Field(
+        min_length=1, description="The GPU pools.", examples=[[{"name": "t4", "vmSize": "Standard_NC4as_T4_v3"}]]
+    )
 
 
 @cache
@@ -50,7 +69,9 @@ def stack_model(kind: str) -> type[Stack]:
     base = KINDS[kind].stack
     methods: Any = Union[tuple(METHODS.values())]  # noqa: UP007
     profile: Any = Annotated[methods, Field(discriminator="strategy")]
-    sharing: Any = (dict[ProfileName, profile], Field(default_factory=dict))
+    known = base.model_fields["sharing"]
+    texts: Any = {"description": known.description, "examples": known.examples}
+    sharing: Any = (dict[ProfileName, profile], Field(default_factory=dict, **texts))
     return cast("type[Stack]", create_model(base.__name__, __base__=base, __doc__=base.__doc__, sharing=sharing))
 
 

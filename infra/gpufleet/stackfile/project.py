@@ -19,6 +19,8 @@ class Project:
     root: Path
     stacks: Path
     suffix: str = ".yaml"
+    #: whether there is a project file at all
+    found: bool = True
 
     def stack_file(self, stack: str) -> Path:
         """Where Pulumi reads and writes the configuration of a stack."""
@@ -31,6 +33,11 @@ class Project:
             LookupError: there is no such stack; the message says which there are.
         """
         path = self.stack_file(stack)
+        if not path.is_file() and not self.found:
+            raise LookupError(
+                f"no Pulumi.yaml in {self.root} or above it, so there is no stack {stack};"
+                " go to the project's folder, or name the stack file with -f"
+            )
         if not path.is_file():
             known = sorted(map(stack_name, self.stacks.glob(f"Pulumi.*{self.suffix}")))
             near = difflib.get_close_matches(stack, known, n=1)
@@ -55,7 +62,7 @@ def project(start: Path | None = None) -> Project:
         for name in _PROJECT_FILES:
             if (folder / name).is_file():
                 return Project(folder, _stacks(folder / name), Path(name).suffix)
-    return Project(here, here)
+    return Project(here, here, found=False)
 
 
 def _stacks(file: Path) -> Path:

@@ -7,8 +7,9 @@ from typing import Any
 
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.path import join_path
-from gpufleet.findings.registry import GROUPS, IN_STACK, finding, look_up, rules
+from gpufleet.findings.registry import GROUPS, IN_STACK, checks, finding, look_up, rules, scopes
 from gpufleet.findings.rule import Rule
+from gpufleet.stackfile.kubeconfig import is_path
 from gpufleet.stackfile.source import SECRET_SECTIONS, SecretText, Source
 
 
@@ -82,6 +83,7 @@ def check_references(source: Source) -> list[Finding]:
                     value=profile,
                     allowed=sorted(sharing),
                     what="sharing profile",
+                    hint="Declare it under `gpufleet:sharing`, or use one of those allowed.",
                     because="A pool uses one of the profiles under `gpufleet:sharing`.",
                 )
             )
@@ -99,6 +101,7 @@ def check_references(source: Source) -> list[Finding]:
                         value=name,
                         allowed=sorted(names),
                         what="pool",
+                        hint="Declare it under `gpufleet:pools`, or use one of those allowed.",
                         because="A team uses pools of this stack.",
                     )
                 )
@@ -112,7 +115,7 @@ def kubeconfig_in_clear(data: Any) -> bool:
     cluster = data.get("cluster")
     ref = cluster.get("kubeconfig") if isinstance(cluster, dict) else None
     if isinstance(ref, str):
-        return "clusters" in ref
+        return not is_path(ref)
     return isinstance(ref, dict) and not {"clusters", "users"}.isdisjoint(ref)
 
 
@@ -156,9 +159,17 @@ def _acknowledgements(given: Any) -> Iterator[Finding]:
         if rule is None or not _of_stacks(rule):
             warnings = [code for code, r in rules().items() if r.severity is Severity.WARNING and _of_stacks(r)]
             why = "`gpufleet explain` lists all codes."
-            yield finding("GF109", path, value=code, allowed=warnings, what="warning", because=why)
+            hint = "Write the code of a warning that the plan prints."
+            yield finding("GF109", path, value=code, allowed=warnings, what="warning", because=why, hint=hint)
         elif rule.severity is not Severity.WARNING:
             yield finding("GF111", path, value=code, because=f"{code} is of severity {rule.severity.value}.")
+
+
+def without_effect(acknowledged: Iterable[str], found: Iterable[Finding]) -> list[Finding]:
+    """Acknowledgements of warnings that the plan does not give; those of other commands, which need facts, are left."""
+    given = {d.code for d in found}
+    own = {rule.code for scope in scopes() for one in checks(scope) for rule in one.rules} | {"GF303"}
+    return [finding("GF112", f"acknowledge.{code}", value=code) for code in acknowledged if code in own - given]
 
 
 def _of_stacks(rule: Rule) -> bool:

@@ -7,8 +7,8 @@ GF001 = rule(
     "GF001", Severity.ERROR,
     title="The stack file is not valid YAML.",
     reason="The YAML reader cannot make sense of the text.",
-    because="The YAML reader stopped here: {value}",
-    remedy="Correct the text; indentation uses spaces, never tabs.",
+    remedy="Correct the text at the line that the message names.",
+    do="{hint}",
     source="YAML",
     wrong="""
         config:
@@ -161,6 +161,59 @@ GF008 = rule(
     fix=("count: {secure: v1:abc}", "count: 1"),
 )
 
+_AKS = """
+    config:
+      gpufleet:cluster: {kind: aks, name: dev, location: eastus}
+      gpufleet:pools:
+        - name: t4
+          vmSize: Standard_NC4as_T4_v3
+"""
+
+GF009 = rule(
+    "GF009", Severity.ERROR,
+    title="A second YAML document begins at line {line}.",
+    reason="A stack file holds one document; Pulumi would read the first alone.",
+    remedy="Keep one document in the file: remove the line `---`, or put the second into a file of its own.",
+    source="PULUMI-DOC (config)",
+    wrong=_AKS + """
+      gpufleet:stack: {kind: plugin}
+    ---
+    config: {}
+    """,
+    right=_AKS + """
+      gpufleet:stack: {kind: plugin}
+    """,
+)
+
+GF010 = rule(
+    "GF010", Severity.ERROR,
+    title="The key {value} stands beside `config:` and not below it.",
+    reason="Pulumi and gpufleet read what is below `config:`, so this key would be ignored silently.",
+    remedy="Indent it, so that it stands below `config:`, with the prefix `gpufleet:`.",
+    source="PULUMI-DOC (config)",
+    wrong=_AKS + """
+      gpufleet:stack: {kind: plugin}
+    gpufleet:teams: [{name: x, namespace: x, pools: [t4]}]
+    """,
+    fix=("gpufleet:teams", "  gpufleet:teams"),
+)
+
+GF011 = rule(
+    "GF011", Severity.NOTE,
+    title="Nobody reads the key {value} beside `config:`.",
+    reason="Pulumi reads config, environment and the keys of its secrets there, and gpufleet what is below config.",
+    remedy="Remove it, unless it only holds an anchor that the file uses.",
+    source="PULUMI-DOC (config)",
+    wrong=_AKS + """
+      gpufleet:stack: {kind: plugin}
+    owner: vision
+    """,
+    right=_AKS + """
+      gpufleet:stack: {kind: plugin}
+    # owner: vision
+    """,
+)
+
 GF101 = rule(
     "GF101", Severity.ERROR,
     title="Unknown key {key}.",
@@ -208,9 +261,9 @@ GF104 = rule(
 
 GF105 = rule(
     "GF105", Severity.ERROR,
-    title="The value {value} is out of range.",
-    reason="The key has a lowest or a highest value, or a longest text.",
-    remedy="Choose a value within the range.",
+    title="The value {value} is {wrong}.",
+    reason="The key has a lowest or a highest value, a longest text, or may not be empty.",
+    remedy="Choose a value that the key takes.",
     source="stacks/schema.json",
     wrong="""
         gpufleet:sharing: {half: {strategy: timeSlicing, replicas: 0}}
@@ -259,7 +312,8 @@ GF109 = rule(
     "GF109", Severity.ERROR,
     title="There is no {what} called {value}.",
     reason="The name refers to something that this stack or the catalogue has to hold.",
-    remedy="Declare it, or use one of those allowed.",
+    remedy="Use one of those allowed, or declare it where the stack file can.",
+    do="{hint}",
     source="stacks/schema.json",
     needs=("value", "names"),
     wrong="""
@@ -288,5 +342,21 @@ GF111 = rule(
     remedy="Acknowledge warnings only, each with a reason that a reviewer can judge.",
     source="stacks/schema.json",
     wrong="gpufleet:acknowledge: {GF202: why}",
-    right="gpufleet:acknowledge: {GF205: why}",
+    right="""
+        gpufleet:pools: [{name: t4, driver: none}]
+        gpufleet:acknowledge: {GF205: why}
+    """,
+)
+
+GF112 = rule(
+    "GF112", Severity.NOTE,
+    title="Nothing in this stack gives the warning {value}.",
+    reason="The acknowledgement would silence the warning where somebody else brings it in later.",
+    remedy="Remove it, unless the warning comes and goes.",
+    source="stacks/schema.json",
+    wrong="gpufleet:acknowledge: {GF205: why}",
+    right="""
+        gpufleet:pools: [{name: t4, driver: none}]
+        gpufleet:acknowledge: {GF205: why}
+    """,
 )

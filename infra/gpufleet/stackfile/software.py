@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -13,12 +13,18 @@ from gpufleet.stackfile.base import AsTuple, DnsLabel, Model, matches, refuse
 MIN_TIMEOUT_SECONDS = 900
 
 
+#: More than the largest cluster (5,000 nodes) can offer is a slip of the pen.
+MOST_DEVICES = 10_000_000
+
+
 class Images(Model):
     """Where images come from when not from the vendor's registries.
 
     `pullSecrets` are names of Secrets in the namespaces of the GPU software. With `makePullSecret` the stack makes the
     first of them itself, from the secret `gpufleet:pullSecret` (a registry login as docker writes it, in JSON).
     """
+
+    bare: ClassVar[tuple[str, ...]] = ("registry",)
 
     registry: (
         Annotated[
@@ -30,9 +36,19 @@ class Images(Model):
             ),
         ]
         | None
-    ) = None
-    pull_secrets: Annotated[tuple[DnsLabel, ...], AsTuple] = ()
-    make_pull_secret: bool = False
+    ) = Field(
+        default=None,
+        description="The registry that holds copies of all images: host[:port][/path].",
+        examples=["registry.example.com/nvidia"],
+    )
+    pull_secrets: Annotated[tuple[DnsLabel, ...], AsTuple] = Field(
+        default=(), description="Names of the Secrets with the registry's login.", examples=[["registry"]]
+    )
+    make_pull_secret: bool = Field(
+        default=False,
+        description="Whether the stack makes the first pull secret, from its secret `gpufleet:pullSecret`.",
+        examples=[True],
+    )
 
     @model_validator(mode="after")
     def _named(self) -> Images:
@@ -61,8 +77,20 @@ Release = Annotated[
 class Chart(Model):
     """Where the operator's chart comes from: a repository (mirror), or a folder or archive on disk."""
 
-    repository: str | None = Field(default=None, min_length=1)
-    path: str | None = Field(default=None, min_length=1)
+    bare: ClassVar[tuple[str, ...]] = ("path",)
+
+    repository: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The address of a Helm repository that holds the chart.",
+        examples=["https://charts.example.com/nvidia"],
+    )
+    path: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The chart as a folder or archive on the machine that runs Pulumi.",
+        examples=["charts/gpu-operator.tgz"],
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> Chart:
@@ -81,11 +109,27 @@ class Chart(Model):
 class PluginRoute(Model):
     """NVIDIA's device plugin as gpufleet's own objects, one DaemonSet per sharing profile."""
 
-    kind: Literal["plugin"]
-    namespace: DnsLabel = "gpu-plugin"
-    version: Release | None = None
-    images: Images = Field(default_factory=lambda: Images.model_validate({}))
-    hami_chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
+    kind: Literal["plugin"] = Field(
+        description="Which software is installed: the device plugin alone.", examples=["plugin"]
+    )
+    namespace: DnsLabel = Field(
+        default="gpu-plugin", description="The namespace of the GPU software.", examples=["gpu-plugin"]
+    )
+    version: Release | None = Field(
+        default=None,
+        description="The release of the device plugin; without it, the one that was tried.",
+        examples=["v0.20.0"],
+    )
+    images: Images = Field(
+        default_factory=lambda: Images.model_validate({}),
+        description="Where images come from, if not from the vendor.",
+        examples=[{"registry": "registry.example.com/nvidia"}],
+    )
+    hami_chart: Chart = Field(
+        default_factory=lambda: Chart.model_validate({}),
+        description="Where HAMi's chart comes from, if not from its own repository.",
+        examples=[{"path": "charts/hami.tgz"}],
+    )
 
 
 class OperatorRoute(Model):
@@ -94,15 +138,49 @@ class OperatorRoute(Model):
     `nfd: existing` says that the cluster runs Node Feature Discovery already; the release then brings none.
     """
 
-    kind: Literal["operator"]
-    namespace: DnsLabel = "gpu-operator"
-    version: Release | None = None
-    chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
-    timeout_seconds: int = Field(default=MIN_TIMEOUT_SECONDS, ge=MIN_TIMEOUT_SECONDS, le=7200)
-    values: dict[str, Any] = Field(default_factory=dict)
-    nfd: Literal["install", "existing"] = "install"
-    hami_chart: Chart = Field(default_factory=lambda: Chart.model_validate({}))
-    images: Images = Field(default_factory=lambda: Images.model_validate({}))
+    kind: Literal["operator"] = Field(
+        description="Which software is installed: the GPU Operator.", examples=["operator"]
+    )
+    namespace: DnsLabel = Field(
+        default="gpu-operator", description="The namespace of the GPU software.", examples=["gpu-operator"]
+    )
+    version: Release | None = Field(
+        default=None,
+        description="The release of the GPU Operator; without it, the one that was tried.",
+        examples=["v26.7.0"],
+    )
+    chart: Chart = Field(
+        default_factory=lambda: Chart.model_validate({}),
+        description="Where the operator's chart comes from, if not from NVIDIA's repository.",
+        examples=[{"path": "charts/gpu-operator.tgz"}],
+    )
+    timeout_seconds: int = Field(
+        default=MIN_TIMEOUT_SECONDS,
+        ge=MIN_TIMEOUT_SECONDS,
+        le=7200,
+        description="How long Helm waits for the release, in seconds.",
+        examples=[1800],
+    )
+    values: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Further values of the operator's chart; the plan's own come on top.",
+        examples=[{"dcgmExporter": {"enabled": False}}],
+    )
+    nfd: Literal["install", "existing"] = Field(
+        default="install",
+        description="Whether the release brings Node Feature Discovery, or the cluster runs it already.",
+        examples=["existing"],
+    )
+    hami_chart: Chart = Field(
+        default_factory=lambda: Chart.model_validate({}),
+        description="Where HAMi's chart comes from, if not from its own repository.",
+        examples=[{"path": "charts/hami.tgz"}],
+    )
+    images: Images = Field(
+        default_factory=lambda: Images.model_validate({}),
+        description="Where images come from, if not from the vendor.",
+        examples=[{"registry": "registry.example.com/nvidia"}],
+    )
 
 
 Route = Annotated[PluginRoute | OperatorRoute, Field(discriminator="kind")]
@@ -127,11 +205,32 @@ class Team(Model):
     says that they carry the package cuda-compat (forward compatibility, on data-centre GPUs).
     """
 
-    name: DnsLabel
-    namespace: DnsLabel
-    pools: Annotated[tuple[str, ...], AsTuple] = Field(min_length=1)
-    quota: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    group: str | None = Field(default=None, min_length=1)
-    role: Literal["admin", "edit", "view"] = "edit"
-    images: Annotated[tuple[ImageReference, ...], AsTuple] = ()
-    cuda_compat: bool = False
+    bare: ClassVar[tuple[str, ...]] = ("name", "namespace")
+
+    name: DnsLabel = Field(description="The name of the team.", examples=["vision"])
+    namespace: DnsLabel = Field(description="The namespace that the stack makes for the team.", examples=["vision"])
+    pools: Annotated[tuple[str, ...], AsTuple] = Field(
+        min_length=1, description="The pools that the team uses, by name.", examples=[["t4"]]
+    )
+    quota: dict[str, Annotated[int, Field(ge=0, le=MOST_DEVICES)]] = Field(
+        default_factory=dict,
+        description="How many devices the team may hold, by resource; gpu is the one that its pools offer.",
+        examples=[{"gpu": 4}],
+    )
+    group: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The group of users that gets the team's role in the namespace.",
+        examples=["vision-team"],
+    )
+    role: Literal["admin", "edit", "view"] = Field(
+        default="edit", description="What the group may do in the namespace.", examples=["edit"]
+    )
+    images: Annotated[tuple[ImageReference, ...], AsTuple] = Field(
+        default=(),
+        description="Images that the team runs; their CUDA versions are compared with the drivers.",
+        examples=[["nvidia/cuda:12.8.1-base-ubuntu24.04"]],
+    )
+    cuda_compat: bool = Field(
+        default=False, description="Whether these images carry the package cuda-compat.", examples=[True]
+    )

@@ -6,9 +6,10 @@ Pulumi reads stack files with a YAML 1.2 reader that keeps some habits of YAML 1
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,20 @@ import yaml
 from gpufleet.findings.finding import Finding, closest_match
 from gpufleet.findings.path import PathParts, join_path, split_path
 from gpufleet.findings.registry import finding
+from gpufleet.stackfile.kubeconfig import is_path
+from gpufleet.stackfile.syntax import Mistake, mistake, not_utf8, second_document
 
 NAMESPACE = "gpufleet"
 SECTIONS = ("cluster", "pools", "hosts", "stack", "sharing", "teams", "acknowledge", "kubeconfig", "pullSecret")
 #: Sections that may be a Pulumi secret (`pulumi config set --secret gpufleet:<key>`).
 SECRET_SECTIONS = ("kubeconfig", "pullSecret")
 
+#: What Pulumi keeps in a stack's file (workspace.ProjectStack of pulumi/pulumi).
+PULUMI_KEYS = ("config", "secretsprovider", "encryptedkey", "encryptionsalt", "environment")
+
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: Longer numbers are read as the engine reads them, without the last digits.
+_LONGEST = 300
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)$")
 #: Plain scalars that are no text and no number.
@@ -80,6 +88,15 @@ _SCALARS = {_YAML + word for word in ("str", "int", "float", "bool", "null", "ti
 _COLLECTIONS = {_YAML + word for word in ("map", "seq")}
 
 
+_STR = _YAML + "str"
+_resolver = yaml.SafeLoader("")
+
+
+def _resolved(text: str) -> str:
+    """The tag that a plain text has if none is written."""
+    return str(_resolver.resolve(yaml.ScalarNode, text, (True, False)))  # type: ignore[no-untyped-call]
+
+
 class _Reader:
     def __init__(self) -> None:
         self.read = 0
@@ -93,17 +110,18 @@ class _Reader:
 
     def scalar(self, node: yaml.ScalarNode, path: PathParts) -> Any:
         text: str = node.value
-        if node.tag not in _SCALARS:
+        quoted = node.style in ("'", '"', "|", ">")
+        if node.tag not in _SCALARS or node.tag != (_STR if quoted else _resolved(text)):
             self._foreign(node, path)
             return text
-        if node.style in ("'", '"', "|", ">"):
+        if quoted:
             return text
         if _AMBIGUOUS.fullmatch(text):
             self.found.append(finding("GF004", join_path(path), value=text))
             return text
         if text in _WORDS:
             return _WORDS[text]
-        if _INT.match(text) and len(text) < 20:
+        if _INT.match(text) and len(text) < _LONGEST:
             return int(text)
         if _FLOAT.match(text) or _INT.match(text):
             number = float(text)
@@ -185,7 +203,7 @@ def _secrets(data: dict[str, Any], found: list[Finding]) -> dict[str, Any]:
     if isinstance(cluster, dict):
         ref = cluster.get("kubeconfig")
         text = ref.get("path") if isinstance(ref, dict) else ref
-        if isinstance(text, str) and (ref is text or "\n" in text):  # the kubeconfig itself, not where it is
+        if isinstance(text, str) and ("\n" in text if isinstance(ref, dict) else not is_path(text)):
             found.append(finding("GF007", "cluster.kubeconfig"))
             out["cluster"] = {**cluster, "kubeconfig": {"path": "kubeconfig"}}
     for key in SECRET_SECTIONS:
@@ -206,32 +224,47 @@ def parse(text: str, file: str | None = None) -> tuple[Source, list[Finding]]:
     try:
         documents = list(yaml.compose_all(text, Loader=_LOADER))
     except yaml.YAMLError as error:
-        syntax = finding("GF001", "", value=getattr(error, "problem", None) or getattr(error, "reason", str(error)))
-        return Source(file=file), [replace(syntax, file=file, line=_line_of(error, text))]
+        return _unreadable(mistake(error, text), file)
     except ValueError as error:  # characters that no YAML text may hold
-        return Source(file=file), [replace(finding("GF001", "", value=str(error)), file=file)]
+        return _unreadable(Mistake(None, f"{error}.", "Remove the character."), file)
     found: list[Finding] = []
     root = documents[0] if documents else None
-    if len(documents) > 1 or not isinstance(root, yaml.MappingNode):
+    if len(documents) > 1:
+        line = second_document(text)
+        return Source(file=file), [replace(finding("GF009", "", line=line), file=file, line=line)]
+    if not isinstance(root, yaml.MappingNode):
         return Source(file=file), [replace(finding("GF002", ""), file=file, line=1)]
     configs = [(k, v) for k, v in root.value if k.value == "config"]
     if not configs or not isinstance(configs[0][1], yaml.MappingNode):
         return Source(file=file), [replace(finding("GF002", ""), file=file, line=root.start_mark.line + 1)]
     for again, _ in configs[1:]:
         found.append(replace(finding("GF005", "", value="config"), file=file, line=again.start_mark.line + 1))
+    found += [replace(d, file=file) for d in _beside(root)]
     data: dict[str, Any] = {}
+    misspelt: set[str] = set()
     reader.lines[()] = configs[0][0].start_mark.line + 1
     for key_node, item in configs[0][1].value:
         line = key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode) or key_node.value == "<<":
             found.append(replace(finding("GF006", "", value="a key that is not plain text"), file=file, line=line))
             continue
+        glued = re.match(r"(.*\w):([{\[])", key_node.value)
+        if glued is not None:
+            why = f"Line {line} has no blank after the colon, so that the brace belongs to the key."
+            return _unreadable(Mistake(line, why, f"A blank must follow the colon: `{glued[1]}: {glued[2]}`."), file)
         prefix, key = _split_key(key_node.value)
         if prefix != NAMESPACE:
             if not closest_match(prefix, [NAMESPACE]):
                 continue
             unknown = finding("GF003", "", value=key_node.value, allowed=[f"{NAMESPACE}:{s}" for s in SECTIONS])
             found.append(replace(unknown, file=file, line=line))
+            if key in data:
+                continue  # the right one is read
+            misspelt.add(key)
+        elif key in misspelt:
+            misspelt.remove(key)
+            del data[key]
+            reader.lines = {path: number for path, number in reader.lines.items() if path[:1] != (key,)}
         if key in data:
             reader.lines[(key,)] = line
             reader.found.append(finding("GF005", key, value=key_node.value))
@@ -244,12 +277,20 @@ def parse(text: str, file: str | None = None) -> tuple[Source, list[Finding]]:
     return source, [source.locate(d) for d in found]
 
 
-def _line_of(error: yaml.YAMLError, text: str) -> int | None:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    if mark is not None:
-        return max(1, min(int(mark.line) + 1, len(text.splitlines())))
-    position = getattr(error, "position", None)  # of a character that YAML does not allow, in bytes
-    return None if position is None else text.encode()[:position].count(b"\n") + 1
+def _beside(root: yaml.MappingNode) -> Iterator[Finding]:
+    """Keys beside `config:` that nobody reads."""
+    for node, _ in root.value:
+        name = node.value if isinstance(node, yaml.ScalarNode) else ""
+        if name not in PULUMI_KEYS:
+            prefix, colon, key = name.partition(":")
+            ours = (colon and prefix == NAMESPACE) or name in SECTIONS
+            code = "GF010" if ours else "GF011"
+            yield replace(finding(code, "", value=name, key=key or name), line=node.start_mark.line + 1)
+
+
+def _unreadable(wrong: Mistake, file: str | None) -> tuple[Source, list[Finding]]:
+    found = finding("GF001", "", because=wrong.why, hint=wrong.remedy)
+    return Source(file=file), [replace(found, file=file, line=wrong.line)]
 
 
 def read_file(path: Path, shown_as: str | None = None) -> tuple[Source, list[Finding]]:
@@ -258,12 +299,11 @@ def read_file(path: Path, shown_as: str | None = None) -> tuple[Source, list[Fin
     Raises:
         OSError: the file cannot be opened.
     """
+    raw = path.read_bytes()
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig").read()
     except UnicodeDecodeError as error:
-        return Source(file=shown_as or str(path)), [
-            replace(finding("GF001", "", value=f"not UTF-8: {error.reason}"), file=shown_as or str(path))
-        ]
+        return _unreadable(not_utf8(raw, error), shown_as or str(path))
     return parse(text, shown_as or str(path))
 
 

@@ -10,21 +10,26 @@ import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 
-from gpufleet.findings.finding import Finding, show
+from gpufleet.findings.finding import Finding, errors, show
 from gpufleet.findings.path import PathParts, join_path, split_path
 from gpufleet.findings.registry import finding
+from gpufleet.stackfile import meant
+from gpufleet.stackfile.fields import Place, fields, place, tag
 from gpufleet.stackfile.kinds import KINDS
 from gpufleet.stackfile.model import Stack, stack_model
+from gpufleet.stackfile.neighbours import ours
 from gpufleet.stackfile.references import kubeconfig_in_clear
 from gpufleet.stackfile.repair import at, guess_kind, repair
 from gpufleet.stackfile.source import Source
+from gpufleet.stackfile.syntax import without_blank
 
 _ROUNDS = 8
+#: Where one of these is found, nothing of the text was read.
+_NOT_READ = ("GF001", "GF002", "GF009")
 _SECTIONS_OF_MODEL = ("cluster", "pools", "hosts", "stack", "sharing", "teams", "acknowledge")
 
 
@@ -45,87 +50,40 @@ class Loaded:
         return self.source.locate(replace(found, path=path))
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
-    """The models that an annotation allows, looking through Annotated and unions."""
-    if get_origin(annotation) is Annotated:
-        return _models(get_args(annotation)[0])
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    if get_origin(annotation) in (Union, type(int | str)):
-        return [m for a in get_args(annotation) for m in _models(a)]
-    return []
-
-
-def _tag(model: type[BaseModel]) -> str | None:
-    for name in ("kind", "strategy"):
-        info = model.model_fields.get(name)
-        if info is not None and get_args(info.annotation):
-            return str(get_args(info.annotation)[0])
-    return None
-
-
-def _aliases(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    return {info.alias or name: info for name, info in model.model_fields.items()}
-
-
-def _walk(model: type[BaseModel], loc: PathParts) -> tuple[PathParts, type[BaseModel] | None]:
-    """Takes union tags out of a pydantic location; also the model at its end, where it is one."""
-    path: list[str | int] = []
-    here: Any = model
-    for part in loc:
-        if part == "[key]":
-            continue
-        options = _models(here)
-        if len(options) > 1:
-            chosen = [m for m in options if _tag(m) == part]
-            if chosen:
-                here = chosen[0]
-                continue
-        path.append(part)
-        if options:
-            info = _aliases(options[0]).get(str(part))
-            here = info.annotation if info else None
-            continue
-        args = [a for a in get_args(here) if a is not type(None)]
-        if get_origin(here) is Annotated:
-            args = list(get_args(get_args(here)[0]))
-        if get_origin(here) in (Union, type(int | str)):
-            inner = [a for a in args if get_args(a)]
-            args = list(get_args(inner[0])) if inner else []
-        here = (args[-1] if args[-1] is not Ellipsis else args[0]) if args else None
-    found = _models(here)
-    return tuple(path), found[0] if len(found) == 1 else None
-
-
-_TYPES = {
-    "string_type": ("text", "Quote it."),
-    "int_type": ("a whole number", "Write it without quotes and without a point."),
-    "int_from_float": ("a whole number", "Write it without a point."),
-    "float_type": ("a number", "Write it without quotes."),
-    "bool_type": ("true or false", "Write true or false without quotes."),
-    "tuple_type": ("a list", "Write it as a YAML list: [a, b]."),
-    "dict_type": ("a map", "Write it as a YAML map: {{key: value}}."),
-    "model_type": ("a map", "Write it as a YAML map: {{key: value}}."),
-    "model_attributes_type": ("a map", "Write it as a YAML map: {{key: value}}."),
-}
 _RANGES = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
+_TEXT, _MAP, _WHOLE = "text", "a map", "a whole number"
+#: What pydantic wants, in words.
+_TYPES = {
+    "string_type": _TEXT,
+    "int_type": _WHOLE,
+    "int_from_float": _WHOLE,
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": _MAP,
+    "model_type": _MAP,
+    "model_attributes_type": _MAP,
+}
 
 
-def _explain(error: Any, top: type[BaseModel]) -> Finding:
+def _explain(error: Any, top: type[BaseModel], raw: Mapping[str, Any]) -> Finding:
     """One pydantic error as a finding."""
-    kind, ctx = error["type"], dict(error.get("ctx") or {})
-    path, _ = _walk(top, error["loc"])
-    where, value = join_path(path), error["input"]
-    last = str(path[-1]) if path else ""
+    kind, ctx, value = error["type"], dict(error.get("ctx") or {}), error["input"]
+    spot = place(top, error["loc"])
+    where = join_path(spot.path)
+    last = str(spot.path[-1]) if spot.path else ""
     if kind.startswith("GF"):
         shown = {} if isinstance(value, BaseModel) else {"value": value}
-        return finding(kind, where, **shown, **ctx)
+        found = finding(kind, where, **shown, **ctx)
+        return _with_example(found, spot) if kind == "GF106" and "[key]" not in error["loc"] else found
     if kind == "extra_forbidden":
-        _, parent = _walk(top, error["loc"][:-1])
-        allowed = sorted(_aliases(parent)) if parent else []
-        return replace(finding("GF101", where, value=last, allowed=allowed, key=last), value=last)
+        parents = place(top, error["loc"][:-1]).models
+        allowed = sorted(fields(parents[0])) if len(parents) == 1 else []
+        found = replace(finding("GF101", where, value=last, allowed=allowed, key=last), value=last)
+        return _unknown(found, spot, allowed, at(raw, spot.path[:-1]))
     if kind == "missing":
-        return finding("GF102", where, key=last, because=f"`{last}` has no default.")
+        because = f"`{last}` has no default." + (f" {spot.description}" if spot.description else "")
+        return _with_example(finding("GF102", where, key=last, because=because), spot)
     if kind in ("literal_error", "enum"):
         names = [w.strip().strip("'") for w in str(ctx.get("expected", "")).replace(" or ", ",").split(",")]
         if not isinstance(value, str) and str(value) in names:
@@ -134,52 +92,69 @@ def _explain(error: Any, top: type[BaseModel]) -> Finding:
             )
         return finding("GF103", where, value=value, allowed=names, because="Other values mean nothing here.")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        tag = str(ctx.get("discriminator", "'kind'")).strip("'")
-        options = _union_tags(top, error["loc"])
-        inside = join_path((*path, tag))
+        key = str(ctx.get("discriminator", "'kind'")).strip("'")
+        options = sorted(word for m in spot.models if (word := tag(m)))
+        inside = join_path((*spot.path, key))
+        why = f"`{key}` decides which other keys are allowed."
         if kind == "union_tag_not_found":
-            missing = finding("GF102", inside, key=tag, because=f"`{tag}` decides which other keys are allowed.")
-            return replace(missing, allowed=tuple(options))
-        why = f"`{tag}` decides which other keys are allowed."
-        return finding("GF103", inside, value=at(value, (tag,)), allowed=options, because=why)
+            missing = replace(finding("GF102", inside, key=key, because=why), allowed=tuple(options))
+            remedy = meant.tag_of(value, key, options)
+            return missing if remedy is None else replace(missing, remedy=remedy)
+        return finding("GF103", inside, value=at(value, (key,)), allowed=options, because=why)
     if kind in _RANGES:
         word = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}[_RANGES[kind]]
-        return finding("GF105", where, value=value, because=f"It is {word} {ctx[_RANGES[kind]]}.")
+        return _unfit(value, spot, "out of range", f"It is {word} {ctx[_RANGES[kind]]}.")
     if kind in ("too_short", "string_too_short"):
-        return finding("GF105", where, value=value, because="It may not be empty.")
+        return _unfit(value, spot, "empty", "Something has to stand here.")
     if kind in ("too_long", "string_too_long"):
-        return finding("GF105", where, value=value, because=f"It has at most {ctx.get('max_length')} characters.")
-    want, hint = _TYPES.get(kind, (error["msg"], "Correct the value."))
-    if kind == "string_type" and (value is None or isinstance(value, dict | list)):
-        hint = "Write one text."
-        if value is None:
-            hint = 'Write a text, `""` for an empty one, or remove the key.'
-        elif len(path) > 1 and path[-2] == "taints":
-            hint = "Write one text, `key=value:Effect`."
-        elif len(path) > 1 and path[-2] == "pullSecrets":
-            hint = "Write the name alone."
-    elif kind == "string_type" and isinstance(value, float) and "ersion" in last:
-        hint = "Put the version in quotes, as it is meant; without them 1.30 reads as 1.3."
+        what = "characters" if isinstance(value, str) else "entries"
+        return _unfit(value, spot, "too long", f"It has at most {ctx.get('max_length')} {what}.")
+    want = _TYPES.get(kind, error["msg"])
+    hint = _hint(want, spot, value, raw) if kind in _TYPES else "Correct the value."
+    limits = f", {text}" if "number" in want and (text := meant.range_text(spot)) else ""
     if isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False)
-    return finding(
-        "GF104", where, value=value, because=f"This is {want}.", hint=hint.replace("{{", "{").replace("}}", "}")
-    )
+    because = f"This is {want}{limits}. {spot.description}".rstrip()
+    return finding("GF104", where, value=value, because=because, hint=hint)
 
 
-def _union_tags(top: type[BaseModel], loc: PathParts) -> list[str]:
-    here: Any = top
-    for part in loc:
-        options = _models(here)
-        if options:
-            info = _aliases(options[0]).get(str(part))
-            if info is None:
-                return []
-            here = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
-        else:
-            args = get_args(here)
-            here = args[-1] if args else None
-    return sorted(t for m in _models(here) if (t := _tag(m)))
+def _unknown(found: Finding, spot: Place, allowed: list[str], beside: Any) -> Finding:
+    """An unknown key that is known elsewhere, or a key with its value."""
+    pair = without_blank(str(spot.path[-1]))
+    if pair is not None and pair[0] in allowed:
+        remedy = f"A blank must follow the colon: `{pair[0]}: {pair[1]}`."
+        return replace(found, closest=pair[0], remedy=remedy)
+    known = ours(spot.path, allowed, beside if isinstance(beside, dict) else {})
+    return found if known is None else replace(found, closest=known.key, remedy=known.remedy)
+
+
+def _hint(want: str, spot: Place, value: Any, raw: Mapping[str, Any]) -> str:
+    """How a value of the wrong type is written."""
+    pools = raw.get("pools")
+    names = [p["name"] for p in pools if isinstance(p, dict) and "name" in p] if isinstance(pools, list) else []
+    known = {"pools": names} if spot.path[:1] == ("teams",) else {}
+    match want:
+        case "text":
+            return meant.one_text(spot, value)
+        case "true or false":
+            return meant.switch(spot, value)
+        case "a list":
+            return meant.a_list(spot, value, known)
+        case "a map":
+            return meant.a_map(spot, value, known)
+        case _:
+            return meant.number(spot, value, want == _WHOLE)
+
+
+def _unfit(value: Any, spot: Place, wrong: str, because: str) -> Finding:
+    found = finding("GF105", join_path(spot.path), value=value, wrong=wrong, because=because)
+    return _with_example(found, spot)
+
+
+def _with_example(found: Finding, spot: Place) -> Finding:
+    """A finding whose remedy ends with an example, unless it has one."""
+    more = "" if "`" in found.remedy or '"' in found.remedy else meant.example(spot, "For example")
+    return replace(found, remedy=f"{found.remedy} {more}".rstrip())
 
 
 def _keys(error: Any) -> tuple[str, ...]:
@@ -209,13 +184,13 @@ def _round(
     A map is shown as it is in `raw`, the file: `data` may hold stand-ins for other keys of it.
     """
     errors = [
-        (e, _walk(top, e["loc"])[0], _explain(e, top))
+        (e, place(top, e["loc"]).path, _explain(e, top, raw))
         for e in failure.errors(include_url=False)
         if not (e["type"] == "too_short" and len(e["input"]) > 0)  # its items are reported one by one
     ]
     missing = {path for e, path, _ in errors if e["type"] == "missing"}
-    meant = {path: (*path[:-1], d.closest) for _, path, d in errors if d.code == "GF101" and d.closest is not None}
-    misspelt = {path: right for path, right in meant.items() if right in missing}
+    instead = {path: (*path[:-1], d.closest) for _, path, d in errors if d.code == "GF101" and d.closest is not None}
+    misspelt = {path: right for path, right in instead.items() if right in missing}
     missing_for_that = set(misspelt.values())
     found, before = [], set(known)
     for error, path, d in errors:
@@ -260,7 +235,10 @@ def _drop_empty(data: Any, positions: dict[str, list[int]]) -> None:
 
 
 def _kind(data: dict[str, Any]) -> tuple[str, list[Finding]]:
-    """The kind of cluster, which decides what a pool is; a guess from the pools where it is not stated."""
+    """The kind of cluster, which decides what a pool is.
+
+    Where it is not stated, the one that was probably meant, or that the first pool looks like.
+    """
     cluster = data.get("cluster")
     kind = cluster.get("kind") if isinstance(cluster, dict) else None
     if isinstance(kind, str) and kind in KINDS:
@@ -268,12 +246,21 @@ def _kind(data: dict[str, Any]) -> tuple[str, list[Finding]]:
     guess = guess_kind(data)
     if not isinstance(cluster, dict) or (kind is not None and not isinstance(kind, str)):
         return guess, []  # the model says it
-    why = "It decides whether the stack makes a cluster or takes one on."
+    why = "It decides whether the stack makes a cluster (aks) or takes one on that there is (existing)."
     if kind is None:
-        return guess, [
-            replace(finding("GF102", "cluster.kind", key="kind", because=why), allowed=tuple(sorted(KINDS)))
-        ]
-    return guess, [finding("GF103", "cluster.kind", value=kind, allowed=sorted(KINDS), because=why)]
+        missing = finding("GF102", "cluster.kind", key="kind", because=why)
+        return guess, [replace(missing, allowed=tuple(sorted(KINDS)))]
+    unknown = finding("GF103", "cluster.kind", value=kind, allowed=sorted(KINDS), because=why)
+    known = ours(("kind", kind), KINDS, {})
+    if known is not None:
+        return guess, [replace(unknown, closest=known.key, remedy=known.remedy)]
+    return (unknown.closest if unknown.closest in KINDS else guess), [unknown]
+
+
+def _by_guess(found: Finding) -> bool:
+    """Whether a finding says only that a cluster of another kind would have other keys."""
+    path = split_path(found.path)
+    return found.code in ("GF101", "GF102") and path[:1] == ("cluster",) and path != ("cluster", "kind")
 
 
 def validate(source: Source, read: list[Finding]) -> Loaded:
@@ -297,11 +284,14 @@ def validate(source: Source, read: list[Finding]) -> Loaded:
     positions = {s: list(range(len(v))) for s in ("pools", "teams") if isinstance(v := data.get(s), list)}
     stack: Stack | None = None
     known = {split_path(d.path) for d in found}
-    if not any(d.code in ("GF001", "GF002") for d in found):
+    if not any(d.code in _NOT_READ for d in found):
         for _ in range(_ROUNDS):
             try:
                 stack = top.model_validate(data)
                 break
             except ValidationError as failure:
                 found += _round(data, top, failure, positions, known, source.data)
-    return Loaded(source, stack, tuple(source.locate(d) for d in found), positions, complete=not found and not in_clear)
+    if about_kind and kind != about_kind[0].closest:
+        found = [d for d in found if not _by_guess(d)]
+    complete = not errors(found) and not in_clear
+    return Loaded(source, stack, tuple(source.locate(d) for d in found), positions, complete)

@@ -12,6 +12,7 @@ every_table = pytest.mark.parametrize(("file", "table"), TABLES, ids=[f"{file}:{
 #: What makes a row one of its table, where its first key alone does not.
 KEYS = {
     "container_runtimes": ("plugin", "toolkit", "cdi", "nri"),
+    "neighbour_words": ("word", "at"),
     "operator_system_tags": ("family", "first", "os_first"),
     "pci_gpus": ("device", "subsystem"), "signing_keys": ("use", "fingerprint", "short_id"),
 }

@@ -51,7 +51,7 @@ def test_shipped_stacks_are_clean(
     out = capsys.readouterr()
     assert out.err == ""
     assert f"stack {stack}:" in out.out
-    assert out.out.rstrip().endswith(f"{stack}: no errors or warnings.")
+    assert out.out.splitlines()[-1].startswith(f"{stack}: no errors or warnings")
 
 
 @pytest.mark.parametrize(("text", "code"), [(GOOD, 0), (WARNED, 0), (TEN_AKS, 1), ("", 1), ("{", 1), ("\x00", 1)])
@@ -129,6 +129,9 @@ def test_a_project_without_stacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    assert gpufleet("plan", "-s", "local") == 2
+    assert f"no Pulumi.yaml in {tmp_path} or above it" in capsys.readouterr().err
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
     assert gpufleet("plan", "-s", "local") == 2
     assert "(there are: none)" in capsys.readouterr().err
 

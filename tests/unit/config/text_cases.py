@@ -49,9 +49,11 @@ _AMBIGUOUS = [
 ]  # fmt: skip
 
 TEXT_CASES = [
-    TextCase("no end of a list", "GF001", "", 2, None, "config:\n  gpufleet:pools: [\n", says="YAML reader stopped"),
+    TextCase("no end of a list", "GF001", "", 2, None, "config:\n  gpufleet:pools: [\n",
+             says="`[` is opened in line 2"),
     TextCase("tab", "GF001", "", 3, None, "config:\n  gpufleet:cluster:\n\tkind: aks\n"),
-    TextCase("undefined alias", "GF001", "", 2, "found undefined alias", "config:\n  gpufleet:pools: *a\n"),
+    TextCase("undefined alias", "GF001", "", 2, None, "config:\n  gpufleet:pools: *a\n",
+             says="undefined alias"),
     TextCase("control character", "GF001", "", 3, None, "config:\n# é\n  gpufleet:pools: [\x01]\n", says="control"),
     TextCase("too deep", "GF001", "", 2, None, "config:\n  gpufleet:pools: " + "[" * 5000 + "]" * 5000 + "\n"),
     TextCase("empty file", "GF002", "", 1, None, ""),
@@ -59,7 +61,9 @@ TEXT_CASES = [
     TextCase("other keys only", "GF002", "", 2, None, "# a comment\nencryptionsalt: v1:abc\n"),
     TextCase("config is a list", "GF002", "", 1, None, "config: [a]\n"),
     TextCase("config is empty", "GF002", "", 1, None, "config: {}\n"),
-    TextCase("two documents", "GF002", "", 1, None, GOOD + "---\n" + GOOD),
+    TextCase("two documents", "GF009", "", 5, None, GOOD + "---\n" + GOOD, says="begins at line 5"),
+    TextCase("a section beside config", "GF010", "", 5, "gpufleet:teams", GOOD + "gpufleet:teams: []\n"),
+    TextCase("a bare section beside config", "GF010", "", 1, "teams", "teams: []\n" + GOOD),
     TextCase("mistyped prefix", "GF003", "", 3, "gpufleeet:pools", GOOD.replace("fleet:pools", "fleeet:pools")),
     *(
         TextCase(f"ambiguous {word}", "GF004", "pools[0].labels.a", 5, word, label(word), label(f'"{word}"')

@@ -93,9 +93,9 @@ def test_warnings_stand_above_the_plan() -> None:
 
 def test_an_acknowledged_warning_is_one_line_with_its_reason() -> None:
     text = shown("aks-plugin", {"sharing.spare": {"strategy": "none"}, "acknowledge": {"GF303": "for next week"}})
-    assert "warning GF303 sharing.spare: acknowledged, for next week" in text
+    assert "warning GF303 sharing.spare  stacks/Pulumi.test.yaml:13: acknowledged, for next week" in text
     assert "No pool uses" not in text
-    assert text.endswith("test: no errors or warnings.")
+    assert text.endswith("test: no errors or warnings, 1 acknowledged.")
 
 
 def test_an_error_stays_an_error_whatever_is_acknowledged() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -42,6 +42,8 @@ ResourceGroupName = Annotated[
 class SystemPool(Model):
     """The one pool inside the cluster resource; it carries the cluster's own services, never GPUs."""
 
+    bare: ClassVar[tuple[str, ...]] = ("vmSize",)
+
     name: Annotated[
         str,
         matches(
@@ -49,10 +51,16 @@ class SystemPool(Model):
             "AKS pool names are lower case letters and digits, at most 12, beginning with a letter.",
             "Write a name such as `system`.",
         ),
-    ] = "system"
-    vm_size: str = "Standard_D4s_v5"
-    count: int | None = Field(default=None, ge=1, le=1000)
-    autoscale: Autoscale | None = None
+    ] = Field(default="system", description="The name of the system pool.", examples=["system"])
+    vm_size: str = Field(
+        default="Standard_D4s_v5", description="The Azure size of its nodes.", examples=["Standard_D4s_v5"]
+    )
+    count: int | None = Field(
+        default=None, ge=1, le=1000, description="How many nodes it has, without autoscaler.", examples=[2]
+    )
+    autoscale: Autoscale | None = Field(
+        default=None, description="Bounds of its autoscaler, in nodes.", examples=[{"min": 1, "max": 3}]
+    )
 
     @model_validator(mode="after")
     def _one_size(self) -> SystemPool:
@@ -66,8 +74,10 @@ class SystemPool(Model):
 class ResourceGroup(Model):
     """The resource group, made by the stack unless `existing`."""
 
-    name: ResourceGroupName
-    existing: bool = False
+    bare: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: ResourceGroupName = Field(description="The name of the resource group.", examples=["vision-dev"])
+    existing: bool = Field(default=False, description="Whether the resource group exists already.", examples=[True])
 
 
 class ExistingAks(Model):
@@ -103,24 +113,38 @@ class AksCluster(Cluster):
 
     model_config = ConfigDict(json_schema_extra=_two_forms)
 
-    kind: Literal["aks"]
-    name: ClusterName
+    kind: Literal["aks"] = Field(description="A cluster on AKS.", examples=["aks"])
+    name: ClusterName = Field(description="The name of the AKS cluster.", examples=["vision-dev"])
     location: (
         Annotated[
             str,
             matches(r"[a-z0-9]+", "Azure regions are lower case without blanks.", "Write a region such as `eastus`."),
         ]
         | None
-    )
+    ) = Field(description="The Azure region.", examples=["eastus"])
     existing: ExistingAks | None = Field(
         default=None,
         description="The cluster is there already: the stack makes agent pools in it and leaves the rest alone.",
         examples=[{"name": "corp-aks", "resourceGroup": "rg-corp"}],
     )
-    resource_group: ResourceGroup | None = None
-    system_pool: SystemPool = Field(default_factory=lambda: SystemPool.model_validate({}))
-    network: Network | None = None
-    upgrade_channel: UpgradeChannel = "none"
+    resource_group: ResourceGroup | None = Field(
+        default=None,
+        description="The resource group; without it the stack makes one.",
+        examples=[{"name": "vision-dev"}],
+    )
+    system_pool: SystemPool = Field(
+        default_factory=lambda: SystemPool.model_validate({}),
+        description="The pool of the cluster's own services, without GPUs.",
+        examples=[{"vmSize": "Standard_D4s_v5", "count": 2}],
+    )
+    network: Network | None = Field(
+        default=None,
+        description="The network of the nodes; without it AKS makes one.",
+        examples=[{"vnetCidr": "10.40.0.0/16", "subnetCidr": "10.40.0.0/20"}],
+    )
+    upgrade_channel: UpgradeChannel = Field(
+        default="none", description="Which Kubernetes versions AKS moves to by itself.", examples=["patch"]
+    )
     node_os_upgrade_channel: NodeOsChannel | None = Field(
         default=None,
         description="How AKS updates the nodes' system. Without it: None with `upgradeChannel: none`, else NodeImage.",
@@ -131,7 +155,9 @@ class AksCluster(Cluster):
         description="When AKS may upgrade by itself.",
         examples=[{"nodes": {"day": "Sunday", "start": "02:00", "hours": 6}}],
     )
-    tier: Literal["Free", "Standard", "Premium"] = "Free"
+    tier: Literal["Free", "Standard", "Premium"] = Field(
+        default="Free", description="The price tier of the control plane.", examples=["Standard"]
+    )
     entra: Entra | None = Field(
         default=None,
         description="People sign in with Microsoft Entra, managed by AKS.",
@@ -152,7 +178,9 @@ class AksCluster(Cluster):
         description="How kubelogin signs in on the machine that runs `pulumi`, where the cluster has Entra.",
         examples=["workloadidentity"],
     )
-    tags: Tags = Field(default_factory=dict)
+    tags: Tags = Field(
+        default_factory=dict, description="Azure tags of the cluster.", examples=[{"costCentre": "vision"}]
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -234,21 +262,47 @@ class AksPool(Pool):
             r"[a-z][a-z0-9]{0,7}",
             "An AKS pool name has room for 8 characters, lower case letters and digits, beginning with a letter: 4 more"
             " are the pool's generation. Longer names are never cut, because two could become one.",
-            "Shorten it to 8 characters or fewer.",
+            "Write at most 8 lower case letters and digits, a letter first, such as `t4train`.",
         ),
-    ]
-    vm_size: str = Field(min_length=1)
-    driver: DriverOwner = "aks"
-    count: int | None = Field(default=None, ge=0, le=1000)
-    autoscale: Autoscale | None = None
-    spot: bool = False
-    spot_max_price: float | None = None
-    os_sku: Literal["Ubuntu", "Ubuntu2204", "AzureLinux", "AzureLinux3"] = "Ubuntu"
-    os_disk_size_gb: int | None = Field(default=None, ge=30, le=2048)
-    os_disk_type: Literal["Managed", "Ephemeral"] | None = None
-    max_pods: int | None = Field(default=None, ge=10, le=250)
-    zones: Annotated[tuple[Literal["1", "2", "3"], ...], AsTuple] = ()
-    scale_down_mode: Literal["Delete", "Deallocate"] = "Delete"
+    ] = Field(description="The name of the pool, at most 8 lower case letters and digits.", examples=["t4train"])
+    vm_size: str = Field(
+        min_length=1, description="The Azure size of the nodes; it decides the GPU.", examples=["Standard_NC4as_T4_v3"]
+    )
+    driver: DriverOwner = Field(
+        default="aks", description="Who installs the NVIDIA driver on the nodes.", examples=["aks"]
+    )
+    count: int | None = Field(
+        default=None, ge=0, le=1000, description="How many nodes the pool has, without autoscaler.", examples=[2]
+    )
+    autoscale: Autoscale | None = Field(
+        default=None,
+        description="Bounds of the cluster autoscaler for this pool, in nodes.",
+        examples=[{"min": 1, "max": 4}],
+    )
+    spot: bool = Field(
+        default=False, description="Whether the nodes are spot machines, which Azure may take back.", examples=[True]
+    )
+    spot_max_price: float | None = Field(
+        default=None,
+        description="The highest price of a spot machine, in US dollars per hour; -1 is the price on demand.",
+        examples=[0.35],
+    )
+    os_sku: Literal["Ubuntu", "Ubuntu2204", "AzureLinux", "AzureLinux3"] = Field(
+        default="Ubuntu", description="The operating system of the nodes.", examples=["Ubuntu2204"]
+    )
+    os_disk_size_gb: int | None = Field(
+        default=None, ge=30, le=2048, description="The size of the operating system's disk, in GB.", examples=[256]
+    )
+    os_disk_type: Literal["Managed", "Ephemeral"] | None = Field(
+        default=None, description="The kind of the operating system's disk.", examples=["Ephemeral"]
+    )
+    max_pods: int | None = Field(default=None, ge=10, le=250, description="The most pods on one node.", examples=[50])
+    zones: Annotated[tuple[Literal["1", "2", "3"], ...], AsTuple] = Field(
+        default=(), description="Availability zones, in quotes.", examples=[["1"]]
+    )
+    scale_down_mode: Literal["Delete", "Deallocate"] = Field(
+        default="Delete", description="What the autoscaler does with a node that it removes.", examples=["Delete"]
+    )
     version: KubernetesVersion | None = Field(
         default=None,
         description="The pool's Kubernetes version, where it is not that of the cluster.",
@@ -262,15 +316,21 @@ class AksPool(Pool):
             ),
         ]
         | None
-    ) = None
+    ) = Field(
+        default=None, description="How many nodes an upgrade adds: a number or a percentage, in quotes.", examples=["1"]
+    )
     max_unavailable: (
         Annotated[
             str,
             matches(_NODES, "This is a number of nodes, or a percentage up to 100.", 'Write "1" or "10%", in quotes.'),
         ]
         | None
-    ) = None
-    tags: Tags = Field(default_factory=dict)
+    ) = Field(
+        default=None,
+        description="How many nodes an upgrade takes away: a number or a percentage, in quotes.",
+        examples=["1"],
+    )
+    tags: Tags = Field(default_factory=dict, description="Azure tags of the pool.", examples=[{"costCentre": "vision"}])
 
     @model_validator(mode="after")
     def _size(self) -> AksPool:
@@ -345,5 +405,11 @@ def aks_stack(fleet: Fleet) -> AksStack:
 class AksStack(Stack):
     """A stack on AKS."""
 
-    cluster: AksCluster
-    pools: Annotated[tuple[AksPool, ...], AsTuple] = Field(min_length=1)
+    cluster: AksCluster = Field(
+        description="The AKS cluster.", examples=[{"kind": "aks", "name": "vision-dev", "location": "eastus"}]
+    )
+    pools: Annotated[tuple[AksPool, ...], AsTuple] = Field(
+        min_length=1,
+        description="The GPU pools.",
+        examples=[[{"name": "t4", "vmSize": "Standard_NC4as_T4_v3", "count": 1}]],
+    )

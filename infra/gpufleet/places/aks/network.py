@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from typing import Annotated
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from gpufleet.stackfile.base import Model, matches, refuse
 
@@ -42,8 +42,12 @@ Cidr = Annotated[str, AfterValidator(_range)]
 class Network(Model):
     """Own address ranges (the stack makes network and subnet), or a subnet that exists; neither: AKS makes one."""
 
-    vnet_cidr: Cidr | None = None
-    subnet_cidr: Cidr | None = None
+    vnet_cidr: Cidr | None = Field(
+        default=None, description="The address range of a network that the stack makes.", examples=["10.40.0.0/16"]
+    )
+    subnet_cidr: Cidr | None = Field(
+        default=None, description="The address range of the nodes within vnetCidr.", examples=["10.40.0.0/20"]
+    )
     subnet_id: (
         Annotated[
             str,
@@ -54,7 +58,11 @@ class Network(Model):
             ),
         ]
         | None
-    ) = None
+    ) = Field(
+        default=None,
+        description="The resource id of a subnet that exists.",
+        examples=["/subscriptions/<id>/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/hub/subnets/gpu"],
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> Network:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+import re
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from gpufleet.stackfile.base import AsTuple, DnsLabel, Model, NodeName, matches, refuse
 from gpufleet.stackfile.cluster import Cluster, KubeconfigRef
@@ -21,7 +23,7 @@ Distribution = Literal["kubeadm", "k3s", "rke2", "microk8s", "aks"]
 class RuntimeClassRef(Model):
     """The RuntimeClass of NVIDIA's runtime: there already, or made by the stack (`existing: false`)."""
 
-    existing: bool
+    existing: bool = Field(description="Whether the RuntimeClass is there already.", examples=[True])
 
 
 class ExistingCluster(Cluster):
@@ -32,17 +34,42 @@ class ExistingCluster(Cluster):
     it and never deletes it.
     """
 
-    kind: Literal["existing"]
-    name: DnsLabel
-    site: DnsLabel | None = None
-    kubeconfig: KubeconfigRef
-    distribution: Distribution = "kubeadm"
-    runtime_class: RuntimeClassRef | None = None
-    existing_namespaces: Annotated[tuple[DnsLabel, ...], AsTuple] = ()
+    kind: Literal["existing"] = Field(description="The stack uses a cluster that exists.", examples=["existing"])
+    name: DnsLabel = Field(description="The name of the cluster, as messages and resources call it.", examples=["lab"])
+    site: DnsLabel | None = Field(
+        default=None,
+        description="A name that the cluster keeps for ever; with it a changed kubeconfig replaces nothing.",
+        examples=["lab"],
+    )
+    kubeconfig: KubeconfigRef = Field(description="Where the kubeconfig is.", examples=[{"path": "~/.kube/config"}])
+    distribution: Distribution = Field(default="kubeadm", description="The Kubernetes distribution.", examples=["k3s"])
+    runtime_class: RuntimeClassRef | None = Field(
+        default=None,
+        description="Whether the RuntimeClass of NVIDIA's runtime is there already; without it, gpufleet looks.",
+        examples=[{"existing": True}],
+    )
+    existing_namespaces: Annotated[tuple[DnsLabel, ...], AsTuple] = Field(
+        default=(),
+        description="Namespaces that are there already; the stack uses them and never removes them.",
+        examples=[["vision"]],
+    )
+
+
+def _four_numbers(text: str) -> str:
+    """Digits and points alone are an IPv4 address; no host name ends in a number (RFC 1123)."""
+    if re.fullmatch(r"[\d.]+", text):
+        try:
+            IPv4Address(text)
+        except ValueError:
+            why, hint = "An IPv4 address has four numbers from 0 to 255.", "Write e.g. 10.0.0.11."
+            raise refuse("GF106", why, hint) from None
+    return text
 
 
 class Host(Model):
     """One node of an existing cluster; the address is what Ansible connects to."""
+
+    bare: ClassVar[tuple[str, ...]] = ("address",)
 
     address: (
         Annotated[
@@ -52,9 +79,14 @@ class Host(Model):
                 "An address is a host name, an IPv4 or an IPv6 address, without a port.",
                 "Write e.g. 10.0.0.11, or gpu01.example.com; hosts.ssh.port holds the port.",
             ),
+            AfterValidator(_four_numbers),
         ]
         | None
-    ) = None
+    ) = Field(
+        default=None,
+        description="The address that Ansible connects to; without it, the node's name.",
+        examples=["10.0.0.11"],
+    )
 
 
 class NodePool(Pool):
@@ -73,16 +105,39 @@ class NodePool(Pool):
             "Pool names are lower case letters, digits and '-', at most 40.",
             "Write a name such as `a100`.",
         ),
-    ]
-    gpu: str = Field(min_length=1)
-    gpus_per_node: int = Field(ge=1, le=16)
-    driver: DriverOwner = "host"
-    hosts: dict[NodeName, Host | None] = Field(default_factory=dict)
-    node_selector: Labels = Field(default_factory=dict)
-    nvidia_default_runtime: bool = False
-    os: str | None = Field(default=None, min_length=1)
-    architecture: Literal["x86_64", "aarch64"] = "x86_64"
-    host_driver: HostDriver | None = None
+    ] = Field(description="The name of the pool; teams refer to it.", examples=["a100"])
+    gpu: str = Field(min_length=1, description="The GPU of the nodes, as `gpufleet catalog` names it.", examples=["T4"])
+    gpus_per_node: int = Field(ge=1, le=16, description="How many GPUs each node has.", examples=[8])
+    driver: DriverOwner = Field(
+        default="host", description="Who installs the NVIDIA driver on the nodes.", examples=["host"]
+    )
+    hosts: dict[NodeName, Host | None] = Field(
+        default_factory=dict,
+        description="The nodes by name, each with its address.",
+        examples=[{"gpu01": {"address": "10.0.0.11"}}],
+    )
+    node_selector: Labels = Field(
+        default_factory=dict,
+        description="Labels that choose the nodes; instead of hosts.",
+        examples=[{"example.com/gpu": "a100"}],
+    )
+    nvidia_default_runtime: bool = Field(
+        default=False, description="Whether `nvidia` is the default container runtime of the nodes.", examples=[True]
+    )
+    os: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The operating system as ID and VERSION_ID of /etc/os-release.",
+        examples=["ubuntu 24.04"],
+    )
+    architecture: Literal["x86_64", "aarch64"] = Field(
+        default="x86_64", description="The architecture that `uname -m` prints.", examples=["x86_64"]
+    )
+    host_driver: HostDriver | None = Field(
+        default=None,
+        description="How the roles bring the driver onto the hosts.",
+        examples=[{"method": "cuda_repo", "flavour": "open"}],
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> NodePool:
@@ -135,9 +190,20 @@ def existing_stack(fleet: Fleet) -> ExistingStack:
 class ExistingStack(Stack):
     """A stack on a cluster that exists."""
 
-    cluster: ExistingCluster
-    pools: Annotated[tuple[NodePool, ...], AsTuple] = Field(min_length=1)
-    hosts: Hosts = Field(default_factory=lambda: Hosts.model_validate({}))
+    cluster: ExistingCluster = Field(
+        description="The cluster that exists.",
+        examples=[{"kind": "existing", "name": "lab", "kubeconfig": {"path": "~/.kube/config"}}],
+    )
+    pools: Annotated[tuple[NodePool, ...], AsTuple] = Field(
+        min_length=1,
+        description="The GPU pools.",
+        examples=[[{"name": "a100", "hosts": {"gpu01": {}}, "gpu": "T4", "gpusPerNode": 8}]],
+    )
+    hosts: Hosts = Field(
+        default_factory=lambda: Hosts.model_validate({}),
+        description="What holds for all hosts of the stack.",
+        examples=[{"ssh": {"user": "ubuntu"}}],
+    )
 
     @model_validator(mode="before")
     @classmethod
