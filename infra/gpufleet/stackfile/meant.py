@@ -21,7 +21,10 @@ OPEN = ...
 _MOST = 4
 _PLAIN = re.compile(r"[A-Za-z/~][\w./~-]*(:(?=\w)[\w./-]+)*|\d+(\.\d+){2,}")
 _NO_TEXT = re.compile(r"(?i)(true|false|null|yes|no|on|off|y|n|~)")
-_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_DIGITS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+)  # fmt: skip
 #: By the end of a field's name, what a unit stands for in the field's own.
 _UNITS: dict[str, dict[str, float]] = {
     "Gib": {"gi": 1, "gib": 1, "mi": 1 / 1024, "mib": 1 / 1024, "ti": 1024, "tib": 1024,
@@ -154,6 +157,9 @@ def a_list(place: Place, value: Any, known: Mapping[str, Any]) -> str:
     meant: Any = None
     if options and isinstance(value, str):
         meant = [_minimal(options[0], value, known)]
+    elif isinstance(value, dict) and any(str(key).startswith("-") for key in value):
+        key = next(str(key) for key in value if str(key).startswith("-"))
+        return f"A blank must follow the dash: `- {key[1:]}: ...`."
     elif options and isinstance(value, dict) and value:
         keys = fields(options[0])
         if "name" in keys and all(isinstance(v, dict) and k not in keys for k, v in value.items()):

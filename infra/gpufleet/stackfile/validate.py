@@ -248,8 +248,8 @@ def _kind(data: dict[str, Any]) -> tuple[str, list[Finding]]:
         return guess, []  # the model says it
     why = "It decides whether the stack makes a cluster (aks) or takes one on that there is (existing)."
     if kind is None:
-        missing = finding("GF102", "cluster.kind", key="kind", because=why)
-        return guess, [replace(missing, allowed=tuple(sorted(KINDS)))]
+        missing = replace(finding("GF102", "cluster.kind", key="kind", because=why), allowed=tuple(sorted(KINDS)))
+        return guess, [replace(missing, remedy=meant.tag_of(cluster, "kind", tuple(KINDS)) or missing.remedy)]
     unknown = finding("GF103", "cluster.kind", value=kind, allowed=sorted(KINDS), because=why)
     known = ours(("kind", kind), KINDS, {})
     if known is not None:

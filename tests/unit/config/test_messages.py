@@ -278,6 +278,14 @@ def test_a_form_that_the_map_shows_is_named_rp_76() -> None:
     assert the_one(glued, "GF102").remedy == "A blank must follow the colon: `kind: plugin`."
 
 
+def test_a_blank_that_is_missing_elsewhere_rp_77() -> None:
+    glued = compile_text(GOOD.replace("kind: aks", "kind:aks"))
+    assert told(glued) == [("GF102", "cluster.kind")]
+    assert the_one(glued, "GF102").remedy == "A blank must follow the colon: `kind: aks`."
+    dash = compile_text("config:\n" + CLUSTER + STACK + f"  gpufleet:pools:\n    -name: t4\n    vmSize: {T4}\n")
+    assert the_one(dash, "GF104").remedy == "A blank must follow the dash: `- name: ...`."
+
+
 def test_a_driver_owner_that_cannot_be_is_one_error() -> None:
     changes = {"pools[0].driver": "managed", "teams": [TEAM]}
     assert told(compile_base(NODES, changes)) == [("GF201", "pools[0].driver")]
