@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from gpufleet.places.aks.access import Credentials, Entra, Login
 from gpufleet.places.aks.network import Network
+from gpufleet.places.aks.system_pool import SystemPool
 from gpufleet.places.aks.upkeep import Maintenance, NodeOsChannel, UpgradeChannel, node_os_channel
 from gpufleet.stackfile.base import AsTuple, KubernetesVersion, Model, Tags, matches, refuse
 from gpufleet.stackfile.cluster import Autoscale, Cluster
@@ -37,38 +38,6 @@ ResourceGroupName = Annotated[
         "Write a name such as `vision-dev`.",
     ),
 ]
-
-
-class SystemPool(Model):
-    """The one pool inside the cluster resource; it carries the cluster's own services, never GPUs."""
-
-    bare: ClassVar[tuple[str, ...]] = ("vmSize",)
-
-    name: Annotated[
-        str,
-        matches(
-            r"[a-z][a-z0-9]{0,11}",
-            "AKS pool names are lower case letters and digits, at most 12, beginning with a letter.",
-            "Write a name such as `system`.",
-        ),
-    ] = Field(default="system", description="The name of the system pool.", examples=["system"])
-    vm_size: str = Field(
-        default="Standard_D4s_v5", description="The Azure size of its nodes.", examples=["Standard_D4s_v5"]
-    )
-    count: int | None = Field(
-        default=None, ge=1, le=1000, description="How many nodes it has, without autoscaler.", examples=[2]
-    )
-    autoscale: Autoscale | None = Field(
-        default=None, description="Bounds of its autoscaler, in nodes.", examples=[{"min": 1, "max": 3}]
-    )
-
-    @model_validator(mode="after")
-    def _one_size(self) -> SystemPool:
-        if self.count is not None and self.autoscale is not None:
-            raise refuse("GF110", "A pool has a fixed size or an autoscaler.", "Keep one.", keys="count, autoscale")
-        if self.autoscale is not None and self.autoscale.min == 0:
-            raise refuse("GF110", "A system pool cannot be empty.", "Set min to 1 or more.", keys="autoscale.min")
-        return self
 
 
 class ResourceGroup(Model):
