@@ -43,7 +43,8 @@ def resolve(stack: Stack) -> Fleet:
     first = tuple(_alone(i, pool, stack, place, profiles) for i, pool in enumerate(stack.pools))
     route = stack.stack
     release = _release(stack, route, place, first) if isinstance(route, OperatorRoute) else None
-    return Fleet(stack, place, tuple(_together(pool, release) for pool in first), release)
+    distribution = place.distribution(stack)
+    return Fleet(stack, place, tuple(_together(pool, release, distribution) for pool in first), release)
 
 
 def _alone(index: int, spec: Pool, stack: Stack, place: Place[Any, Any], profiles: dict[str, Profile]) -> FleetPool:
@@ -90,7 +91,7 @@ def _release(
     )
 
 
-def _together(pool: FleetPool, release: Release | None) -> FleetPool:
+def _together(pool: FleetPool, release: Release | None, distribution: str) -> FleetPool:
     """The rest, which needs to know of the other pools: runtime, labels, offer, autoscaling."""
     derived = _derived(pool, release)
     own = pool.place.labels(pool.spec)
@@ -104,7 +105,7 @@ def _together(pool: FleetPool, release: Release | None) -> FleetPool:
     return replace(
         pool,
         release=release,
-        runtime=node_runtime(pool, release),
+        runtime=node_runtime(pool, release, distribution),
         derived=derived,
         labels=dict(sorted({**own, **put}.items())),
         offer=replace(offer, labels=dict(sorted(shown.items()))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpufleet.catalog import component
+from gpufleet.catalog import component, distribution
 from gpufleet.catalog.container_runtime import container_runtime, operator_cdi
 from gpufleet.fleet.model import Cdi, FleetPool, NodeRuntime, Release
 from gpufleet.parts.chart_values import get_value
@@ -43,8 +43,11 @@ def release_cdi(route: OperatorRoute, toolkit: bool, pools: Sequence[FleetPool])
     )
 
 
-def node_runtime(pool: FleetPool, release: Release | None) -> NodeRuntime | None:
-    """How a GPU gets into a container on the nodes of a pool; None where it does not."""
+def node_runtime(pool: FleetPool, release: Release | None, distribution_name: str) -> NodeRuntime | None:
+    """How a GPU gets into a container on the nodes of a pool; None where it does not.
+
+    k3s and RKE2 write containerd's file themselves, so the operator's toolkit cannot change the default there.
+    """
     if not pool.served:
         return None
     plugin = "own" if pool.method.own_plugin else "standalone" if release is None else "operator"
@@ -53,7 +56,9 @@ def node_runtime(pool: FleetPool, release: Release | None) -> NodeRuntime | None
     row = container_runtime(plugin, toolkit, bool(cdi and cdi.devices), bool(cdi and cdi.nri))
     if row is None:
         return None
-    default = pool.place.default_runtime(pool.spec) if row.default == "own" else row.default
+    known = distribution(distribution_name)
+    keeps = row.default == "own" or (known is not None and known.detects_runtime)
+    default = pool.place.default_runtime(pool.spec) if keeps else row.default
     needed = row.pods == "unless-default" and default == PLAIN
     return NodeRuntime(toolkit, row.strategy, row.hook, default, NVIDIA_RUNTIME_CLASS if needed else None)
 

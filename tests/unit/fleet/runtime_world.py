@@ -4,7 +4,8 @@ It takes what a stack registers (values of charts, labels of nodes, variables of
 whether it gets its GPU. Sources, read 2026-12-03: NVIDIA/gpu-operator v26.7.0, v26.3.0, v25.10.1 and v25.3.4
 (controllers/object_controls.go, values.yaml), NVIDIA/k8s-device-plugin v0.20.0, NVIDIA/nvidia-container-toolkit
 v1.20.0, containerd 1.7 and 2.1 (default configuration), Azure/AgentBaker (containerd files with and without GPU),
-k3s-io/k3s (manifests/runtimes.yaml), rancher/rke2-charts (rke2-runtimeclasses), Project-HAMi/HAMi v2.10.0.
+k3s-io/k3s (manifests/runtimes.yaml, pkg/agent/containerd), rancher/rke2-charts (rke2-runtimeclasses), rancher/rke2-docs
+(gpu_operators), Project-HAMi/HAMi v2.10.0.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import Any
 
 #: Runtime classes that are there before any GPU software: name -> handler.
 CLASSES_BEFORE = {"k3s": {"nvidia": "nvidia"}, "rke2": {"nvidia": "nvidia"}}
+#: They make containerd's file anew at each start, and find the runtime `nvidia` by its program. The drop-in that the
+#: toolkit writes below /etc/containerd is not read there.
+OWN_FILE = ("k3s", "rke2")
 OPERATOR_HOOK = "/usr/local/nvidia/toolkit/nvidia-cdi-hook"
 HOST_HOOK = "/usr/bin/nvidia-ctk"
 AKS_HANDLER = "nvidia-container-runtime"
@@ -74,7 +78,9 @@ def aks(driver: str) -> Node:
     return Node({"runc"}, "runc", True, set())
 
 
-def with_operator(node: Node, version: str, values: dict[str, Any], labels: dict[str, str], on_aks: bool) -> Node:
+def with_operator(
+    node: Node, version: str, values: dict[str, Any], labels: dict[str, str], distribution: str
+) -> Node:
     """What the operator's toolkit makes of a node, unless it is off there."""
     off = labels.get("nvidia.com/gpu.deploy.container-toolkit") == "false"
     if not values["toolkit"]["enabled"] or off:
@@ -86,11 +92,11 @@ def with_operator(node: Node, version: str, values: dict[str, Any], labels: dict
         return Node(node.handlers, node.default, True, node.hooks | {OPERATOR_HOOK}, cdi_mode=True)
     return Node(
         node.handlers | {"nvidia"},
-        node.default if cdi else "nvidia",
+        node.default if cdi or distribution in OWN_FILE else "nvidia",
         node.cdi or cdi,
         node.hooks | {OPERATOR_HOOK},
         cdi_mode=cdi,
-        broken=broken if on_aks and env.get("RUNTIME_CONFIG_SOURCE") != "file" else "",
+        broken=broken if distribution == "aks" and env.get("RUNTIME_CONFIG_SOURCE") != "file" else "",
     )
 
 

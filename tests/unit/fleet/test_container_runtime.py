@@ -11,6 +11,7 @@ import pytest
 from gpufleet.fleet.model import Fleet
 from gpufleet.fleet.resolve import resolve
 from gpufleet.inventory.inventory import pool_variables
+from gpufleet.parts.artifact import HelmRelease
 from gpufleet.places.existing.hosts import listed_pools
 from gpufleet.routes import software
 from gpufleet.stackfile.model import Stack
@@ -94,7 +95,7 @@ def faults(c: dict[str, Any], found: Stack, containerd: str) -> list[str]:
             variables = {"gpu_container_toolkit_state": "absent", **pool_variables(pool, fleet)}
             node = world.host(variables, containerd)
         if values:
-            node = world.with_operator(node, version, values, dict(pool.labels), c["distribution"] == "aks")
+            node = world.with_operator(node, version, values, dict(pool.labels), c["distribution"])
             if not world.nri_on(version, values):
                 problem, _ = world.runs(node, values["operator"]["runtimeClass"], known)
                 wrong += [f"{pool.name}: the operator's own pods: {problem}"] if problem else []
@@ -178,3 +179,19 @@ def test_hosts_are_told_to_resolve_cdi_devices_where_the_plugin_hands_them_out()
     assert told(cdi=False) == (False, True)
     assert told(method="hami") == (False, True)
     assert told(route="plugin") == (False, True)
+
+
+@pytest.mark.parametrize("distribution", ["k3s", "rke2"])
+@pytest.mark.parametrize(("method", "version"), [("hami", "v26.7.0"), ("timeSlicing", "v25.3.4")])
+def test_k3s_and_rke2_keep_their_default_runtime(distribution: str, method: str, version: str) -> None:
+    """RP-09: the operator's toolkit cannot make its runtime the default there, so everybody names the class."""
+    c, _, _ = RP["RP-09 HAMi with the operator's toolkit"]
+    compiled = compile_data(stack({**c, "distribution": distribution, "method": method, "version": version}))
+    assert compiled.fleet is not None and compiled.plan is not None
+    (pool,) = compiled.fleet.pools
+    assert pool.runtime is not None and pool.runtime.default == "runc"
+    assert pool_access(pool).runtime_class == NVIDIA
+    if method == "hami":
+        (hami,) = [artifact for artifact in software(compiled.fleet) if artifact.id == "hami"]
+        assert isinstance(hami, HelmRelease)
+        assert hami.values["devicePlugin"]["runtimeClassName"] == NVIDIA
