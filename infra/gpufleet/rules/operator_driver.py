@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpufleet.catalog import component, driver_version
@@ -12,7 +12,7 @@ from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.fleet.owner import pinned_version
 from gpufleet.parts.chart_values import get_value
-from gpufleet.places.aks.model import aks_pool, aks_stack
+from gpufleet.places.aks.model import aks_pool
 from gpufleet.stackfile.software import OperatorRoute
 
 GF208 = rule(
@@ -161,52 +161,61 @@ def release(fleet: Fleet) -> Iterator[Finding]:
 
 @check("aks", GF208, GF216)
 def systems_on_aks(fleet: Fleet) -> Iterator[Finding]:
-    """On AKS the operating system is an OS SKU."""
-    if fleet.release is None:
+    """On AKS the operating system is an OS SKU, which may follow the version of Kubernetes."""
+    route = _driver_route(fleet)
+    if route is None:
         return
-    for pool in _own(fleet):
-        if aks_pool(pool).os_sku.startswith("AzureLinux"):
-            yield GF208.at(f"{pool.path}.osSku", value=aks_pool(pool).os_sku, allowed=("Ubuntu",))
-    systems: dict[str, int] = {}
-    for i, spec in enumerate(aks_stack(fleet).pools):
-        if spec.driver != "none":
-            systems.setdefault(spec.os_sku, i)
-    if len(systems) > 1:
-        yield GF216.at(f"pools[{max(systems.values())}].osSku", value=" / ".join(sorted(systems)))
+    if not get_value(route.values, "driver.repository"):
+        for pool in _own(fleet):
+            if aks_pool(pool).os_sku.startswith("AzureLinux"):
+                yield GF208.at(f"{pool.path}.osSku", value=aks_pool(pool).os_sku, allowed=("Ubuntu",))
+    pools = [pool for pool in fleet.pools if pool.spec.driver != "none"]
+    yield from _one_system(pools, route, "osSku", {pool.path: aks_pool(pool).os_sku for pool in pools})
 
 
 @check("existing", GF208, GF216)
 def systems(fleet: Fleet) -> Iterator[Finding]:
     """Images of the driver exist for the systems of the pools that get it; an own registry may hold others."""
-    route = fleet.stack.stack
-    if not isinstance(route, OperatorRoute) or fleet.release is None or not fleet.release.driver:
+    route = _driver_route(fleet)
+    if route is None:
         return
     if not get_value(route.values, "driver.repository"):
         for pool in _own(fleet):
             if pool.os is not None and driver_images(pool.os) == "none":
                 yield GF208.at(f"{pool.path}.os", value=pool.os, allowed=tuple(operator_systems()))
-    yield from _one_system(fleet, route)
+    pools = [pool for pool in fleet.pools if pool.os is not None]
+    yield from _one_system(pools, route, "os", {pool.path: str(pool.os) for pool in pools})
 
 
-def _one_system(fleet: Fleet, route: OperatorRoute) -> Iterator[Finding]:
+def _driver_route(fleet: Fleet) -> OperatorRoute | None:
+    """The operator's route where it installs a driver: nothing else of it depends on the operating system."""
+    route = fleet.stack.stack
+    return route if isinstance(route, OperatorRoute) and fleet.release and fleet.release.driver else None
+
+
+def _one_system(
+    pools: Sequence[FleetPool], route: OperatorRoute, key: str, stated: Mapping[str, str]
+) -> Iterator[Finding]:
     """The operator may take any node with a GPU as the first, also one whose driver is somebody else's."""
     if _on(route, "driver.nvidiaDriverCRD.enabled"):
         return
     version = route.version or component("gpu-operator").version
     systems: dict[str, FleetPool] = {}
-    for pool in fleet.pools:
-        if pool.os is not None:
-            systems.setdefault(driver_image_system(pool.os, version) or pool.os, pool)
+    for pool in pools:
+        tag = driver_image_system(pool.os, version) if pool.os else None
+        systems.setdefault(tag or pool.os or stated[pool.path], pool)
     if len(systems) > 1:
         last = max(systems.values(), key=lambda pool: pool.index)
-        yield GF216.at(f"{last.path}.os", value=" / ".join(sorted(str(pool.os) for pool in systems.values())))
+        words = {stated[pool.path] for pool in systems.values()}
+        names = words if len(words) == len(systems) else {str(pool.os) for pool in systems.values()}
+        yield GF216.at(f"{last.path}.{key}", value=" / ".join(sorted(names)))
 
 
 @check("stack", GF240, GF241, GF242)
 def precompiled(fleet: Fleet) -> Iterator[Finding]:
     """Precompiled drivers come by branch, for some systems, without modules beside them."""
-    route = fleet.stack.stack
-    if not isinstance(route, OperatorRoute) or not _on(route, "driver.usePrecompiled"):
+    route = _driver_route(fleet)
+    if route is None or not _on(route, "driver.usePrecompiled"):
         return
     for part in ("gds", "gdrcopy"):
         if _on(route, f"{part}.enabled"):

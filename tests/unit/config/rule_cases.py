@@ -25,6 +25,8 @@ from tests.unit.config.parts import (
 )
 from tests.unit.config.shape_cases import SHAPE
 
+PRECOMPILED = {"usePrecompiled": True}
+
 OWNER = [
     Case("GF201", "pools[0].driver", value="host", allowed=OWNERS_AKS, says="aks"),
     Case("GF201", "pools[0].driver", "existing-plugin", {"pools[0].driver": "aks"}, {"pools[0].driver": "host"},
@@ -76,6 +78,14 @@ OWNER = [
     Case("GF216", "pools[1].osSku", value="Ubuntu / Ubuntu2204"),
     Case("GF216", "pools[1].osSku", "aks-operator", second(driver="operator", osSku="Ubuntu2204"),
          {**second(driver="none", osSku="Ubuntu2204")}, right_also=(("GF205", "pools[1].driver"),)),
+    *(Case("GF216", "pools[1].osSku", "aks-operator", second(driver="operator", osSku="Ubuntu2204"),  # RP-19
+           {**second(driver=owner, osSku="Ubuntu2204"), **ways}, value="Ubuntu / Ubuntu2204")
+      for owner, ways in (
+          ("operator", {"stack.values.driver.nvidiaDriverCRD.enabled": True}),  # driver pods for each system
+          ("aks", {"pools[0].driver": "aks"}))),  # no driver image at all
+    Case("GF208", "pools[0].osSku", "aks-operator", {"pools[0].osSku": "AzureLinux"},
+         {"pools[0].osSku": "AzureLinux", "stack.values.driver.repository": "mirror.example.com/own"},
+         value="AzureLinux"),
     *(Case("GF208", "pools[0].os", "existing-operator", {"pools[0].driver": "operator", "pools[0].os": bad},
            {"pools[0].driver": "operator", "pools[0].os": good}, value=bad)  # RP-18
       for bad, good in (("debian-13", "ubuntu-22.04"), ("kylin-V11", "rocky-9.6"), ("debian-12", "rhel-9.6"))),
@@ -101,6 +111,10 @@ OWNER = [
     Case("GF241", "pools[0].driverBranch", value="580", allowed=("595",)),
     Case("GF243", "stack.images.pullSecrets[0]", value="login"),
     Case("GF242", "stack.values.gds.enabled", value="gds"),
+    Case("GF242", "stack.values.gdrcopy.enabled", "existing-operator",  # without a driver of its own nothing is built
+         {"pools[0].driver": "operator", "stack.values": {"driver": PRECOMPILED, "gdrcopy": {"enabled": True}}},
+         {"pools[0].driver": "host", "stack.values": {"driver": PRECOMPILED, "gdrcopy": {"enabled": True}}},
+         value="gdrcopy", right_also=(("GF254", "stack.values.gdrcopy.enabled"),)),
     Case("GF217", "pools[0].driverVersion", value="580.95.05", allowed=LISTED),
     Case("GF217", "pools[0].driverBranch", "aks-operator", {"pools[0].driverBranch": "570"},
          {"pools[0].driverBranch": "580"}, value="570.211.01", also=(("GF272", "pools[0].driverBranch"),)),
