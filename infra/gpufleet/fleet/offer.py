@@ -16,14 +16,16 @@ from gpufleet.parts.hardware import Hardware
 class NodePrediction:
     """One node: resource name -> count, and labels.
 
-    `memory_per_pod_gib` is an equal share of one GPU's memory in GiB: what a pod may count on if all behave; under
-    time-slicing nothing enforces it. `known` is False where the catalogue does not know the hardware.
+    `memory_gib_by_resource` is what a pod that asks for one of a resource may count on, in GiB, if all behave: an equal
+    share of the device, under HAMi what it asks for. Under time-slicing nothing enforces it. `memory_per_pod_gib` is
+    the smallest of them. `known` is False where the catalogue does not know the hardware.
     """
 
     resources: dict[str, int]
     labels: dict[str, str] = field(default_factory=dict)
     memory_per_pod_gib: float | None = None
     known: bool = True
+    memory_gib_by_resource: dict[str, float] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=4096)
@@ -62,6 +64,6 @@ def predict_node(
         shown["nvidia.com/gpu.present"] = "true"
         if hardware.model and hardware.model.memory_mib and not mig:
             shown["nvidia.com/gpu.memory"] = str(hardware.model.memory_mib)
-    memory = method.device_memory_gib(hardware)
-    each = round(memory / profile.pods_per_device, 2) if memory else None
-    return NodePrediction(method.offers(hardware.gpus, dict(resources)), shown, each)
+    memory = method.memory_for_each(hardware)
+    offered = method.offers(hardware.gpus, dict(resources))
+    return NodePrediction(offered, shown, min(memory.values(), default=None), memory_gib_by_resource=memory)

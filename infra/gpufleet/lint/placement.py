@@ -232,4 +232,9 @@ def quota(document: Document, pool: PoolNode) -> Iterator[Finding]:
         if most is not None and number * pods > most:
             path = (*(pod_path(document) or ()), "containers") if pods == 1 else ("spec", "replicas")
             asked = f"{number * pods} of {resource}"
-            yield document.found("GF629", path, value=asked, most=most, team=own.team, namespace=document.namespace)
+            counts = "the API server refuses pods beyond it"
+            if resource in HAMI:
+                counts = "HAMi's scheduler counts this, and leaves pods beyond it Pending"
+            yield document.found(
+                "GF629", path, value=asked, most=most, team=own.team, namespace=document.namespace, counts=counts
+            )

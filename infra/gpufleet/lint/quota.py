@@ -8,11 +8,13 @@ from gpufleet.findings.finding import Finding, closest_match
 from gpufleet.lint.document import Kind, pairs
 from gpufleet.lint.gather import Gathered
 from gpufleet.lint.offered import is_meant_as_gpu, never
-from gpufleet.lint.offers import HAMI, PREFIX, name_is_possible
+from gpufleet.lint.offers import HAMI, HAMI_CORES, HAMI_MEMORY, PREFIX, name_is_possible
 from gpufleet.lint.pods import containers, is_image
 from gpufleet.lint.quantity import count
 
 _REQUESTS, _LIMITS = "requests.", "limits."
+#: What HAMi's scheduler counts itself: memory and cores, not vGPUs (Project-HAMi/HAMi v2.9.0, pkg/device/quota.go).
+_BY_HAMI = frozenset(_LIMITS + name for name in (HAMI_MEMORY, HAMI_CORES))
 #: Values that only HAMi's chart has (Project-HAMi/HAMi charts/hami/values.yaml, 2.10.0).
 _OF_HAMI = frozenset({"deviceSplitCount", "deviceMemoryScaling"})
 
@@ -27,11 +29,14 @@ def check_quota(run: Gathered, offered: tuple[str, ...], *, certain: bool) -> It
             if not is_meant_as_gpu(resource):
                 continue
             if not key.startswith(_REQUESTS):
-                if by_hami and key.startswith(_LIMITS):
-                    continue  # HAMi's scheduler counts these itself (Project-HAMi/HAMi pkg/device/quota.go)
+                if by_hami and key in _BY_HAMI:
+                    continue
                 meant = closest_match(resource, offered) if never(resource, offered, certain=certain) else resource
                 because = "Kubernetes counts what pods request of extended resources, under requests. and the name."
                 keys = [_REQUESTS + (meant or resource)]
+                if _LIMITS + resource in _BY_HAMI:
+                    because = f"HAMi counts it under limits., Kubernetes under requests.; {key} nobody."
+                    keys = [_LIMITS + resource, *keys]
                 path = ("spec", "hard", key)
                 yield document.found("GF431", path, item, value=key, because=because, allowed=keys, closest=keys[0])
             elif count(item) != 0 and never(resource, offered, certain=certain):

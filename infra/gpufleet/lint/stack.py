@@ -170,7 +170,7 @@ def _quotas(fleet: Fleet) -> dict[str, Quota]:
     """By namespace, what a team's quota allows."""
     found = {}
     for team in team_plans(fleet):
-        hard = {key.removeprefix("requests."): int(count) for key, count in team.quota.items() if count.isdigit()}
+        hard = {key.partition(".")[2]: int(count) for key, count in team.quota.items() if count.isdigit()}
         if hard:
             found[team.namespace] = Quota(team.name, hard)
     return found

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpufleet.catalog import gpu_model
-from gpufleet.findings.finding import Finding
+from gpufleet.findings.finding import Finding, closest_match
 
 if TYPE_CHECKING:
     from gpufleet.lint.run import Report
@@ -48,7 +48,9 @@ def _on_all(reports: Sequence[Report], codes: frozenset[str]) -> list[Finding]:
     for same in found.values():
         if len(same) == len(reports):
             allowed = tuple(dict.fromkeys(word for one in same.values() for word in one.allowed))
-            merged.append(replace(same[0], allowed=allowed))
+            more = allowed != same[0].allowed
+            closest = closest_match(same[0].value, allowed) if more else None
+            merged.append(replace(same[0], allowed=allowed, closest=closest or same[0].closest))
     return merged
 
 

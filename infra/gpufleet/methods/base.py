@@ -60,6 +60,8 @@ class Method(Model):
     plugin_env: ClassVar[Mapping[str, str]] = {}
     #: Pods ask for vGPUs, each with memory and cores of a card, in HAMi's words.
     vgpus: ClassVar[bool] = False
+    #: What a team's quota may count beside the resources: its name, and the key of a ResourceQuota that counts it.
+    counted: ClassVar[Mapping[str, str]] = {}
     #: Whether what was measured of memory on shared GPUs holds: nothing bounds what one pod takes.
     memory_unbounded: ClassVar[bool] = False
 
@@ -104,6 +106,15 @@ class Method(Model):
     def device_memory_gib(self, hardware: Hardware) -> float | None:
         """GiB of the smallest device that pods share."""
         return hardware.memory_gib
+
+    def memory_for_each(self, hardware: Hardware) -> dict[str, float]:
+        """GiB of one pod's part, by the resource that it asks for; empty where that is not known."""
+        memory = self.device_memory_gib(hardware)
+        return dict.fromkeys(self.resources, round(memory / self.pods_per_device, 2)) if memory else {}
+
+    def asks_beside(self, hardware: Hardware) -> dict[str, int | None]:
+        """What a pod asks for beside its device, to get its part of it; None where the number is its own choice."""
+        return {}
 
     def most_for_one(self, device_gib: float) -> MemoryBound:
         """What one pod can have of a device's memory."""

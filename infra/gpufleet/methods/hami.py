@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -11,6 +11,7 @@ from gpufleet.catalog import component, components_of, distribution
 from gpufleet.methods.base import GPU, MemoryGib, Method, method
 from gpufleet.parts.artifact import HelmRelease, Image, Images
 from gpufleet.parts.chart_values import set_value
+from gpufleet.parts.hardware import Hardware
 from gpufleet.parts.taints import tolerations
 from gpufleet.stackfile.model import Stack
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 MOST_SPLITS = 100
 #: The chart's node selector; without the label its plugin runs nowhere (case NV-22).
 NODE_LABEL = {"gpu": "on"}
+#: Its words for the memory (MiB) and the cores (percent) of each vGPU (Project-HAMi/HAMi v2.9.0, pkg/device/nvidia).
+MEMORY, CORES = "nvidia.com/gpumem", "nvidia.com/gpucores"
 
 
 @method
@@ -49,6 +52,9 @@ class Hami(Method):
 
     own_plugin: ClassVar[bool] = True
     vgpus: ClassVar[bool] = True
+    #: Its scheduler reads these keys of quotas, and counts what pods hold, also of those that name no memory
+    #: (Project-HAMi/HAMi v2.9.0, pkg/device/quota.go).
+    counted: ClassVar[Mapping[str, str]] = {name: f"limits.{name}" for name in (MEMORY, CORES)}
 
     @property
     def pods_per_device(self) -> int:
@@ -65,6 +71,21 @@ class Hami(Method):
     def offers(self, gpus: int, predicted: dict[str, int]) -> dict[str, int]:
         """Its plugin registers the same name, so many times per GPU."""
         return {GPU: gpus * self.split_count}
+
+    def memory_for_each(self, hardware: Hardware) -> dict[str, float]:
+        mib = self._memory_mib(hardware)
+        return {GPU: round(mib / 1024, 2)} if mib else {}
+
+    def asks_beside(self, hardware: Hardware) -> dict[str, int | None]:
+        """Without memory a pod would take the whole card."""
+        return {MEMORY: self._memory_mib(hardware)}
+
+    def _memory_mib(self, hardware: Hardware) -> int | None:
+        """What the stack file promises, else an equal share of what the card is offered as."""
+        if self.memory_per_pod_gib is not None:
+            return max(1, int(self.memory_per_pod_gib * 1024))
+        gib = hardware.memory_gib
+        return int(gib * 1024 * self.memory_scaling) // self.split_count if gib else None
 
     def node_labels(self) -> dict[str, str]:
         return dict(NODE_LABEL)
@@ -94,6 +115,7 @@ class Hami(Method):
             words=(
                 f"each GPU for {spec.split_count} pods, memory times {spec.memory_scaling:g}, on nodes with {selector}"
                 + (f", runtime class {runtime}" if runtime else ""),
+                f"pods ask for {MEMORY} in MiB, without it for a whole GPU; {CORES} in percent bounds computing",
             ),
             component_type="gpufleet:hami:Scheduler",
             component_name="hami-scheduler",

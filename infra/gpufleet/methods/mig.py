@@ -85,10 +85,16 @@ class Mig(Replicated):
     @property
     def resources(self) -> tuple[str, ...]:
         """Media extensions are written `.me` in resource names."""
-        suffix = ".shared" if self.rename_by_default else ""
         if self.mig_strategy == "single":
-            return (GPU + suffix,)
-        return tuple(sorted(f"nvidia.com/mig-{kind.replace('+', '.')}{suffix}" for kind in self.kinds))
+            return (GPU + self._suffix,)
+        return tuple(sorted(self._resource(kind) for kind in self.kinds))
+
+    @property
+    def _suffix(self) -> str:
+        return ".shared" if self.rename_by_default else ""
+
+    def _resource(self, kind: str) -> str:
+        return f"nvidia.com/mig-{kind.replace('+', '.')}{self._suffix}"
 
     def plugin_config(self) -> dict[str, Any]:
         content: dict[str, Any] = {"version": "v1", "flags": {"migStrategy": self.mig_strategy}}
@@ -108,6 +114,12 @@ class Mig(Replicated):
 
     def device_memory_gib(self, hardware: Hardware) -> float | None:
         return min(memory_per_instance_gib(kind) for kind in self.kinds)
+
+    def memory_for_each(self, hardware: Hardware) -> dict[str, float]:
+        if len(self.resources) == 1:
+            return super().memory_for_each(hardware)
+        gib = {self._resource(kind): memory_per_instance_gib(kind) for kind in self.kinds}
+        return {name: round(gib[name] / self.pods_per_device, 2) for name in self.resources}
 
     def most_for_one(self, device_gib: float) -> MemoryBound:
         return MemoryBound(None) if len(self.instances) > 1 else super().most_for_one(device_gib)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gpufleet.findings.finding import Finding, Severity, printable, told
 from gpufleet.findings.render import head, summary, text
@@ -34,12 +34,18 @@ def offers(pool: PoolPlan) -> str:
     return ", ".join(f"{name}: {count}" for name, count in pool.node.resources.items())
 
 
+def memory(by_resource: Mapping[str, float]) -> str:
+    """`20 GiB`; where resources differ `mig-1g.10gb: 10 GiB, mig-3g.40gb: 40 GiB`."""
+    if len(set(by_resource.values())) <= 1:
+        return next((f"{gib:g} GiB" for gib in by_resource.values()), "-")
+    return ", ".join(f"{name.removeprefix('nvidia.com/')}: {gib:g} GiB" for name, gib in by_resource.items())
+
+
 def pool_table(plan: Plan) -> list[str]:
     """One line per pool: nodes, GPUs, profile, and what each node will offer."""
     rows = []
     for pool in plan.pools:
         gpus = "?" if pool.gpus_per_node is None else str(pool.gpus_per_node)
-        memory = pool.node.memory_per_pod_gib
         rows.append(
             (
                 pool.name,
@@ -47,7 +53,7 @@ def pool_table(plan: Plan) -> list[str]:
                 f"{gpus} x {pool.gpu or '?'}",
                 pool.profile or "-",
                 offers(pool),
-                "-" if memory is None else f"{memory:g} GiB",
+                memory(pool.node.memory_gib_by_resource),
             )
         )
     return table(("pool", "nodes", "GPUs per node", "sharing", "each node offers", "memory per pod"), rows)

@@ -12,7 +12,7 @@ from gpufleet.fleet.model import Fleet
 from gpufleet.places.aks.access import is_object_id
 from gpufleet.places.aks.model import aks_stack
 from gpufleet.stackfile.rules import GF108
-from gpufleet.teams.teams import team_pools, team_resources
+from gpufleet.teams.teams import counted, team_pools, team_resources
 
 GF430 = rule(
     "GF430", Severity.ERROR,
@@ -104,13 +104,15 @@ _TAKEN = ("default", "kube-system", "kube-public", "kube-node-lease")
 def teams(fleet: Fleet) -> Iterator[Finding]:
     """Quota keys that limit nothing, and namespaces that belong to somebody else."""
     for i, team in enumerate(fleet.stack.teams):
-        resources = team_resources(team_pools(team, fleet))
+        own = team_pools(team, fleet)
+        resources = team_resources(own)
+        known = (*resources, *counted(own))
         for key in team.quota:
             where = f'teams[{i}].quota["{key}"]' if "." in key else f"teams[{i}].quota.{key}"
             if key == "gpu" and len(resources) > 1:
                 yield GF430.at(where, value=key, allowed=resources)
-            elif key != "gpu" and key not in resources:
-                yield _no_resource(GF431.at(where, value=key, allowed=("gpu", *resources)), key, resources)
+            elif key != "gpu" and key not in known:
+                yield _no_resource(GF431.at(where, value=key, allowed=("gpu", *known)), key, known)
         if len(resources) == 1 and "gpu" in team.quota and resources[0] in team.quota:
             because = f"`gpu` means {resources[0]} here; one of the two counts would be lost."
             yield GF108.at(f'teams[{i}].quota["{resources[0]}"]', value=resources[0], because=because)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.parts.taints import in_words, tolerations
@@ -12,19 +12,26 @@ from gpufleet.stackfile.software import Team
 
 @dataclass(frozen=True)
 class TeamPool:
-    """What a pod needs to run on one pool. `runtime_class` is None where any runtime that runs it hands it its GPU."""
+    """What a pod needs to run on one pool. `runtime_class` is None where any runtime that runs it hands it its GPU.
+
+    `asks_beside`: what a pod asks for beside one of `resources`, None where the number is its own choice (under HAMi
+    MiB of memory). `memory_gib` is what it may count on, by resource.
+    """
 
     pool: str
     resources: tuple[str, ...]
     node_selector: dict[str, str]
     tolerations: tuple[dict[str, str], ...]
     runtime_class: str | None
+    asks_beside: dict[str, int | None] = field(default_factory=dict)
+    memory_gib: dict[str, float] = field(default_factory=dict)
 
     def line(self) -> str:
         """What `gpufleet plan` prints."""
+        beside = "".join(f", {name}: {'N' if n is None else n}" for name, n in self.asks_beside.items())
         selector = ", ".join(f"{k}={v}" for k, v in self.node_selector.items())
         return (
-            f"  on {self.pool}: ask for {' or '.join(self.resources)}: 1, nodeSelector {selector},"
+            f"  on {self.pool}: ask for {' or '.join(self.resources)}: 1{beside}, nodeSelector {selector},"
             f" tolerate {', '.join(map(in_words, self.tolerations)) or 'nothing'}"
             + (f", runtimeClassName {self.runtime_class}" if self.runtime_class else "")
         )
@@ -59,12 +66,17 @@ def team_resources(pools: Iterable[FleetPool]) -> tuple[str, ...]:
     return tuple(sorted({resource for pool in pools if pool.profile for resource in pool.profile.resources}))
 
 
-def _quota(team: Team, resources: tuple[str, ...]) -> dict[str, str]:
+def counted(pools: Iterable[FleetPool]) -> dict[str, str]:
+    """What a quota on these pools may count beside the resources: its name, and the key that counts it."""
+    return {name: key for pool in pools if pool.profile for name, key in pool.method.counted.items()}
+
+
+def _quota(team: Team, resources: tuple[str, ...], beside: Mapping[str, str]) -> dict[str, str]:
     hard = {}
     for key, count in team.quota.items():
         names = resources if key == "gpu" and len(resources) == 1 else (key,)
         for name in names:
-            hard[f"requests.{name}"] = str(count)
+            hard[beside.get(name, f"requests.{name}")] = str(count)
     return dict(sorted(hard.items()))
 
 
@@ -76,6 +88,8 @@ def pool_access(pool: FleetPool) -> TeamPool:
         dict(sorted(pool.selector.items())),
         tuple(t.as_dict() for t in tolerations(pool.taints)),
         pool.runtime_class,
+        pool.method.asks_beside(pool.hardware),
+        dict(pool.offer.memory_gib_by_resource),
     )
 
 
@@ -84,7 +98,7 @@ def team_plans(fleet: Fleet) -> tuple[TeamPlan, ...]:
     plans = []
     for team in fleet.stack.teams:
         own = team_pools(team, fleet)
-        quota = _quota(team, team_resources(own))
+        quota = _quota(team, team_resources(own), counted(own))
         pools = tuple(pool_access(pool) for pool in own if pool.served)
         plans.append(TeamPlan(team.name, team.namespace, team.group, team.role, quota, pools))
     return tuple(plans)

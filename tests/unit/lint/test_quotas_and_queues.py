@@ -1,10 +1,12 @@
 """What counts GPUs beside nodes: ResourceQuotas, queues of Kueue and Volcano."""
 
 import pytest
+from gpufleet.findings.finding import Finding
 from gpufleet.lint import Options, lint
 from gpufleet.lint.whole_cluster import on_all
 
 from tests.unit.lint.conftest import OnStack
+from tests.unit.lint.fleets import host_pool, lint_stack, sections
 from tests.unit.lint.told import GPU4, codes, config_map, d, limits, one, pod, told
 
 RENAMED = GPU4.replace("failRequests", "renameByDefault: true\n    failRequests")
@@ -79,7 +81,19 @@ def test_a_quota_on_what_no_node_offers_rp_27() -> None:
     ],
 )
 def test_hami_counts_quotas_on_limits_itself(beside: str) -> None:
-    assert "GF431" not in codes(quota("limits.nvidia.com/gpu"), beside)
+    assert "GF431" not in codes(quota("limits.nvidia.com/gpucores"), beside)
+    # It counts memory and cores, no vGPUs.
+    assert one("GF431", quota("limits.nvidia.com/gpu"), beside).closest == "requests.nvidia.com/gpu"
+    assert one("GF431", quota("nvidia.com/gpumem"), beside).closest == "limits.nvidia.com/gpumem"
+
+
+def test_the_closest_of_all_pools() -> None:
+    """A quota is of all pools, so the name most like it is chosen among what all of them offer."""
+    renamed = {"strategy": "timeSlicing", "replicas": 2, "renameByDefault": True}
+    data = sections(host_pool("a", sharing="s"), host_pool("b"), sharing={"s": renamed})
+    [found] = [x for x in lint_stack(data, quota("limits.nvidia.com/gpu")) if x.code == "GF431"]
+    assert found.allowed == ("requests.nvidia.com/gpu.shared", "requests.nvidia.com/gpu")
+    assert found.closest == "requests.nvidia.com/gpu"
 
 
 def test_a_queue_for_what_no_node_offers_rp_26() -> None:
@@ -161,3 +175,23 @@ def test_a_quota_on_what_one_pool_offers() -> None:
     assert [x.code for x in there.found if x.code == "GF431"] == ["GF431"]
     assert on_all([here, there]) == []
     assert [x.code for x in on_all([there, there])] == ["GF431"]
+
+
+def test_a_teams_quota_on_hamis_memory() -> None:
+    """The plan takes such a quota, so lint compares with it; what the plan tells the team is quiet."""
+    data = sections(
+        host_pool("l4", gpu="L4", sharing="v"),
+        route="plugin",
+        sharing={"v": {"strategy": "hami", "splitCount": 4}},
+        teams=[{"name": "a", "namespace": "a", "pools": ["l4"], "quota": {"nvidia.com/gpumem": 6000}}],
+    )
+
+    def asks(mib: int) -> list[Finding]:
+        both = limits("nvidia.com/gpumem", mib).replace("limits:\n", "limits:\n    nvidia.com/gpu: 1\n")
+        text = pod(both, "runtimeClassName: nvidia\n").replace("  name: p\n", "  name: p\n  namespace: a\n")
+        return lint_stack(data, text)
+
+    assert asks(5000) == []
+    [found] = asks(7000)
+    assert (found.code, found.value) == ("GF629", "7000 of nvidia.com/gpumem")
+    assert found.reason.endswith("HAMi's scheduler counts this, and leaves pods beyond it Pending.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from gpufleet.plan.render import memory
 from gpufleet.teams.teams import TeamPlan
 
 from tests.unit.config.samples import REMOVE, compile_base, told
@@ -96,3 +97,42 @@ def test_a_pool_named_twice_counts_once() -> None:
 def test_namespaces_that_belong_to_others(namespace: str, code: bool) -> None:
     compiled = compile_base("aks-plugin", {"teams": [{"name": "x", "namespace": namespace, "pools": ["t4"]}]})
     assert told(compiled) == ([("GF432", "teams[0].namespace")] if code else [])
+
+
+@pytest.mark.parametrize(
+    ("settings", "mib", "gib"),
+    [
+        ({"splitCount": 4, "memoryPerPodGib": 3.5}, 3584, 3.5),
+        ({"splitCount": 4}, 3840, 3.75),  # an equal share of 15360 MiB
+        ({"splitCount": 4, "memoryScaling": 2.0}, 7680, 7.5),
+    ],
+)
+def test_hami_tells_the_memory_that_a_pod_asks_for(settings: dict[str, Any], mib: int, gib: float) -> None:
+    """Without gpumem a pod takes the whole card (Project-HAMi/HAMi#194)."""
+    changes = {"sharing.v": {"strategy": "hami", **settings}, "pools[0].sharing": "v"}
+    plan = team(changes=changes, quota={"gpu": 8, "nvidia.com/gpumem": 9000, "nvidia.com/gpucores": 50})
+    assert plan.pools[0].asks_beside == {"nvidia.com/gpumem": mib}
+    assert plan.pools[0].memory_gib == {"nvidia.com/gpu": gib}
+    assert f"ask for nvidia.com/gpu: 1, nvidia.com/gpumem: {mib}, nodeSelector" in plan.lines()[1]
+    # Its scheduler counts these under limits. alone.
+    assert plan.quota == {
+        "limits.nvidia.com/gpucores": "50",
+        "limits.nvidia.com/gpumem": "9000",
+        "requests.nvidia.com/gpu": "8",
+    }
+
+
+def test_gpumem_is_no_resource_without_hami() -> None:
+    spec = {"name": "x", "namespace": "x", "pools": ["t4"], "quota": {"nvidia.com/gpumem": 9000}}
+    assert told(compile_base("aks-plugin", {"teams": [spec]})) == [("GF431", 'teams[0].quota["nvidia.com/gpumem"]')]
+
+
+def test_memory_of_each_kind_of_instance() -> None:
+    cut = {"strategy": "mig", "instances": {"1g.10gb": 3, "3g.40gb": 1}, "naming": "mixed"}
+    changes = {"sharing.cut": cut, "pools[0].sharing": "cut", "pools[0].vmSize": "Standard_NC24ads_A100_v4"}
+    compiled = compile_base("aks-operator", {**changes, "pools[0].driver": "operator"})
+    assert compiled.plan is not None, told(compiled)
+    node = compiled.plan.pools[0].node
+    assert node.memory_gib_by_resource == {"nvidia.com/mig-1g.10gb": 10.0, "nvidia.com/mig-3g.40gb": 40.0}
+    assert node.memory_per_pod_gib == 10.0
+    assert memory(node.memory_gib_by_resource) == "mig-1g.10gb: 10 GiB, mig-3g.40gb: 40 GiB"

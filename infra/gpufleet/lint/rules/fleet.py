@@ -136,7 +136,7 @@ GF629 = rule(
     "GF629", Severity.ERROR,
     title="{value} is more than the quota of the team {team} allows: {most}.",
     reason="The namespace has a ResourceQuota; the API server refuses pods beyond it.",
-    because="The namespace {namespace} has a ResourceQuota; the API server refuses pods beyond it.",
+    because="The namespace {namespace} has a ResourceQuota; {counts}.",
     remedy="Ask for less, or raise the team's quota in the stack file.",
     source="K8S-DOC (resource-quotas)",
     wrong="""
