@@ -121,10 +121,16 @@ def _labels(document: Document, place: Place) -> Iterator[tuple[int, Finding]]:
 
 
 def _distance(miss: Miss, pool: PoolNode) -> int:
-    """The pool that was meant by a misspelt name is nearer than the others."""
-    if miss.key != _POOL:
-        return 4
-    return 5 if miss.wanted and _meant(miss.wanted[0], miss, pool) == pool.name else 6
+    """The pool that was meant by a misspelt value is nearer than the others, those that another pool has are further."""
+    if miss.operator != "In" or not miss.wanted:
+        return 5
+    near = _meant(miss.wanted[0], miss, pool)
+    meant = near is not None and near == pool.labels.known.get(miss.key)
+    if miss.key == _POOL:
+        return 5 if near == pool.name else 6
+    if set(miss.wanted) & set(pool.values.get(miss.key, ())):
+        return 5
+    return 3 if meant else 4
 
 
 def _meant(value: str, miss: Miss, pool: PoolNode) -> str | None:
@@ -141,12 +147,16 @@ def _meant(value: str, miss: Miss, pool: PoolNode) -> str | None:
 def _label(document: Document, miss: Miss, place: Place) -> Finding:
     labels, pool = place.labels, place.pool or PoolNode("", None, None, ())
     known = list(pool.values.get(miss.key, ()))
-    near = _meant(miss.wanted[0], miss, pool) if miss.wanted and miss.operator == "In" else None
+    near = None
     if miss.key in labels.known:
         why = f"There the label is {miss.key}={labels.known[miss.key]}."
+        if miss.operator == "In":
+            near = labels.known[miss.key]  # of this pool, where the finding is: another pool may lack something else
     else:
         why = f"Nothing in the stack puts a label {miss.key} on its nodes."
     chosen = ", ".join(f"{key}: {value}" for key, value in pool.selector.items())
+    if near is not None and miss.key not in pool.selector:
+        chosen += f", or {miss.key}: {near}"
     found = document.found(
         "GF625", miss.path, miss.item, value=str(miss), allowed=known, because=why, pool=pool.name, selector=chosen
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpufleet.catalog import gpu_model
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.path import join_path, split_path
 from gpufleet.findings.registry import check, rule
@@ -11,6 +12,10 @@ from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.fleet.owner import operand_labels
 from gpufleet.parts.names import METHOD_LABEL, MIG_CONFIG_LABEL, OPERATOR_CONFIG_LABEL, UNSHARED
 from gpufleet.routes.operator import MIG_DISABLED
+
+PRODUCT_LABEL, COUNT_LABEL = "nvidia.com/gpu.product", "nvidia.com/gpu.count"
+#: Labels of feature discovery that the plan knows for certain. MiB of memory differ with the driver.
+DISCOVERED_LABELS = (PRODUCT_LABEL, COUNT_LABEL, "nvidia.com/gpu.replicas", "nvidia.com/gpu.sharing-strategy")
 
 GF222 = rule(
     "GF222", Severity.ERROR,
@@ -106,6 +111,27 @@ GF403 = rule(
     right="gpufleet:pools: [{name: t4, labels: {x.kubernetes.io/x: z}}]",
 )
 
+GF434 = rule(
+    "GF434", Severity.ERROR,
+    title="The selector wants {value}; nodes of this pool have {key}={right}.",
+    reason="Feature discovery writes this label from the hardware and from how it is shared. Nodes that carry another "
+    "value are none of this pool, so pods and plugin would find no node.",
+    because="{why} Pods and plugin would find no node.",
+    remedy="Choose the nodes by a label of your own that sharing does not change, such as gpu-pool: {pool}; or correct "
+    "the pool.",
+    source="NVIDIA/k8s-device-plugin (v0.20.0, internal/lm/resource.go)",
+    needs=("value", "offers"),
+    wrong="""
+        gpufleet:stack: {kind: operator}
+        gpufleet:sharing: {half: {strategy: timeSlicing, replicas: 2}}
+        gpufleet:pools:
+          - name: t4
+            nodeSelector: {nvidia.com/gpu.product: Tesla-T4, nvidia.com/device-plugin.config: half}
+            sharing: half
+    """,
+    fix=("nvidia.com/gpu.product: Tesla-T4", "gpu-pool: t4"),
+)
+
 GF424 = rule(
     "GF424", Severity.ERROR,
     title="The pools {value} and {other} pick the same nodes.",
@@ -182,6 +208,25 @@ def _operator(pool: FleetPool, fleet: Fleet) -> Iterator[Finding]:
     wanted = pool.derived.get(OPERATOR_CONFIG_LABEL)
     if wanted is not None and has.get(OPERATOR_CONFIG_LABEL, UNSHARED) != wanted:
         yield GF222.at(path, value=dict(has), profile=wanted)
+
+
+@check("pool", GF434)
+def discovered(pool: FleetPool) -> Iterator[Finding]:
+    """Labels of feature discovery in a selector, against the pool's hardware and sharing."""
+    if pool.nodes.labelled or not pool.served:
+        return
+    product, model = pool.selector.get(PRODUCT_LABEL), pool.hardware.model
+    wanted = gpu_model(product.removesuffix("-SHARED")) if product else None
+    gpus = pool.hardware.gpus
+    for key, value in pool.selector.items():
+        right, why = pool.offer.labels.get(key, value), "Feature discovery writes what sharing makes of it."
+        if key == PRODUCT_LABEL and wanted and model and model.product and model.id != wanted.id:
+            right, why = right if right != value else model.product, "The pool's GPU is another one."
+        elif key == COUNT_LABEL and gpus is not None:
+            right, why = str(gpus), "The label counts the GPUs of a node, whether they are shared or not."
+        if value != right and key in DISCOVERED_LABELS:
+            path = join_path((*split_path(pool.path), "nodeSelector", key))
+            yield GF434.at(path, value=f"{key}={value}", key=key, right=right, why=why, pool=pool.name)
 
 
 @check("stack", GF424)

@@ -245,6 +245,8 @@ POOLS = [
          {**sharing(), **second(driver="none"), "teams": [{**TEAM, "pools": ["b"], "quota": {"gpu": 1}}]},
          {**sharing(), **second(), "teams": [{**TEAM, "pools": ["b"], "quota": {"gpu": 1}}]}, value="b",
          also=(("GF205", "pools[1].driver"),)),
+    Case("GF434", 'pools[0].nodeSelector["nvidia.com/gpu.product"]', value="nvidia.com/gpu.product=Tesla-T4",
+         says="nvidia.com/gpu.product=Tesla-T4-SHARED"),
     Case("GF440", "pools[0].taints", value="nvidia.com/gpu=present:NoSchedule", says="nvidia.com/gpu.shared"),
     Case("GF440", "pools[0].taints", "existing-plugin",
          {**sharing(renameByDefault=True),

@@ -442,3 +442,10 @@ def test_quotas_of_teams() -> None:
     assert errors(lint_stack(stack, cuda_pod({"nvidia.com/gpu": 4}))) == []  # another namespace
     found = the("GF629", lint_stack(stack, within(deployment(2, {"nvidia.com/gpu": 2}))))
     assert (found.path, found.value) == ("spec.replicas", "4 of nvidia.com/gpu")
+
+
+@pytest.mark.parametrize(("value", "fits"), [("15360", True), ("15109", True), ("16384", False), ("40960", False)])
+def test_memory_labels_differ_with_the_driver(value: str, fits: bool) -> None:
+    stack = sections(host_pool("t4"))
+    found = errors(lint_stack(stack, cuda_pod({"nvidia.com/gpu": 1}, nodeSelector={"nvidia.com/gpu.memory": value})))
+    assert found == ([] if fits else ["GF625"])

@@ -22,7 +22,7 @@ MISTAKES = {
 NEEDS = {
     "names": ("GF109",),
     "profiles": ("GF303",),
-    "offers": ("GF222", "GF225", "GF306", "GF317", "GF430", "GF431"),
+    "offers": ("GF222", "GF225", "GF306", "GF317", "GF430", "GF431", "GF434"),
     "owner": (*(f"GF2{n:02}" for n in range(1, 18)), "GF223", "GF235", "GF236", "GF237", "GF240", "GF241"),
     "version": ("GF802",),
     "drivers": ("GF350", "GF351", "GF352", "GF353", "GF354", "GF356"),

@@ -28,7 +28,7 @@ GF625 = rule(
     "GF625", Severity.ERROR,
     title="No node there has the label {value}.",
     reason="The pod chooses its node by a label that the stack does not put on these nodes; it stays Pending.",
-    remedy="To run on {pool}, select {selector}.",
+    remedy="To run on {pool}, select instead of it {selector}.",
     source="K8S-DOC (assign-pod-node)",
     wrong="""
         # gpufleet lint FILE --stack-file Pulumi.lab.yaml
