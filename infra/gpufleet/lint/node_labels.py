@@ -6,7 +6,7 @@ of its expressions (Kubernetes documentation, assign-pod-node). Of a label that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gpufleet.device_plugin.yaml11 import Item
@@ -51,9 +51,14 @@ def misses(document: Document, labels: Labels) -> list[Miss]:
     if terms is None or not listed:
         return found
     failed = [_term(term, labels, (*path, *_AFFINITY, "nodeSelectorTerms", i)) for i, term in enumerate(listed)]
-    if all(failed):  # the term that lacks least is the nearest; all of it is told at once
-        found += min(failed, key=len)
+    if failed and all(failed):  # the term that lacks least is the nearest; all of it is told at once
+        found.extend(sorted(failed, key=len)[0])
     return found
+
+
+def lacks(labels: Labels, wanted: Mapping[str, str]) -> list[str]:
+    """The keys of these labels that the nodes certainly do not carry with these values."""
+    return [key for key, value in wanted.items() if _holds(labels, key, "In", (value,)) is False]
 
 
 def _term(term: Item, labels: Labels, path: PathParts) -> list[Miss]:

@@ -14,6 +14,7 @@ from gpufleet.findings.finding import Finding, closest_match
 from gpufleet.findings.path import PathParts
 from gpufleet.lint.demand import numbers, of_pod, place_of, requests
 from gpufleet.lint.document import Document, get, text_at
+from gpufleet.lint.flavors import Queues
 from gpufleet.lint.hami import check_cards, pods_per_node
 from gpufleet.lint.node_labels import Miss, asks_for, misses
 from gpufleet.lint.offers import HAMI, name_is_possible, of_plugin
@@ -62,9 +63,10 @@ def is_placed(document: Document) -> bool:
     return any(of_plugin(name) for c in every for name in requests(c)) or asks_for(document, OURS)
 
 
-def stay(document: Document, place: Place) -> Stay:
-    """A pod at a place."""
-    obstacles = (*_resources(document, place), *_labels(document, place), *_taints(document, place))
+def stay(document: Document, place: Place, queues: Queues | None = None) -> Stay:
+    """A pod at a place. `queues` are what Kueue adds to pods."""
+    taints = _taints(document, place, queues or Queues())
+    obstacles = (*_resources(document, place), *_labels(document, place), *taints)
     if place.pool is not None and place.pool.cards is not None:
         obstacles = (*obstacles, *((3, found) for found in check_cards(document, place.pool.cards)))
     faults = (*_refused(document, place), *_runtime_class(document, place))
@@ -121,7 +123,7 @@ def _labels(document: Document, place: Place) -> Iterator[tuple[int, Finding]]:
 
 
 def _distance(miss: Miss, pool: PoolNode) -> int:
-    """The pool that was meant by a misspelt value is nearer than the others, those that another pool has are further."""
+    """The pool that was meant by a misspelt value is nearer than the others; a value of another pool is further."""
     if miss.operator != "In" or not miss.wanted:
         return 5
     near = _meant(miss.wanted[0], miss, pool)
@@ -163,13 +165,13 @@ def _label(document: Document, miss: Miss, place: Place) -> Finding:
     return replace(found, closest=near)
 
 
-def _taints(document: Document, place: Place) -> Iterator[tuple[int, Finding]]:
+def _taints(document: Document, place: Place, queues: Queues) -> Iterator[tuple[int, Finding]]:
     asked = of_pod(document)
     adds = place.pool is None or place.pool.adds_tolerations
     if _elsewhere(document, "tolerations"):
         return
     for taint in untolerated(pod_spec(document), place.taints):
-        if not (adds and taint.key in asked):
+        if not (adds and taint.key in asked) and not queues.tolerate(document, taint):
             yield 1, repelled(document, taint)
 
 

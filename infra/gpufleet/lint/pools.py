@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gpufleet.findings.finding import Finding
 from gpufleet.lint.document import Document, Kind
+from gpufleet.lint.flavors import check_flavors
 from gpufleet.lint.placement import Stay, quota, replicas
 from gpufleet.lint.run import Options, Report, in_order
 from gpufleet.lint.whole_cluster import CODES, on_all
@@ -31,6 +32,7 @@ def merge(reports: Sequence[Judged]) -> list[Finding]:
     found += [_on(one, names, len(known)) for one, names in pools.items()]
     for i, (document, _) in enumerate(reports[0][1].stays):
         found += _placed(document, [(options, report.stays[i][1]) for options, report in reports])
+    found += check_flavors(reports[0][1].documents, [report.place for _, report in reports])
     return in_order(found)
 
 

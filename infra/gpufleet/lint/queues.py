@@ -11,6 +11,7 @@ from gpufleet.device_plugin.yaml11 import Item
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.path import PathParts
 from gpufleet.lint.document import Document, Kind, entries, get, pairs, text_at, texts
+from gpufleet.lint.flavors import QUEUE_LABEL
 from gpufleet.lint.gather import Gathered
 from gpufleet.lint.names import slip
 from gpufleet.lint.offered import VOLCANO, is_meant_as_gpu, never
@@ -20,7 +21,6 @@ from gpufleet.lint.quantity import count
 
 #: Kueue's own configuration can count other names than those of nodes (transformations, mappings of device classes).
 _KUEUE = "config.kueue.x-k8s.io"
-_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _PRODUCT = "nvidia.com/gpu.product"
 #: Maps of resources in a queue of Volcano.
 _OF_VOLCANO: tuple[PathParts, ...] = (("spec", "capability"), ("spec", "deserved"), ("spec", "guarantee", "resource"))
@@ -54,7 +54,7 @@ def check_queues(
         if document.kind in (Kind.WORKLOAD, Kind.OTHER):
             theirs = {"", document.namespace} if document.namespace else None
             here = [d for d in known["LocalQueue"] if theirs is None or d.namespace in theirs]
-            yield from _called(document, ("metadata", "labels", _QUEUE_LABEL), here, "LocalQueue")
+            yield from _called(document, ("metadata", "labels", QUEUE_LABEL), here, "LocalQueue")
         if stack and document.kind is Kind.WORKLOAD:
             yield from _volcano(document)
 

@@ -15,6 +15,7 @@ from gpufleet.lint.cuda import check_cuda, check_driver
 from gpufleet.lint.daemon_set import check_daemon_set, check_registrars
 from gpufleet.lint.document import Document, Kind, parse
 from gpufleet.lint.embedded import embedded
+from gpufleet.lint.flavors import Queues
 from gpufleet.lint.gather import Gathered, gather
 from gpufleet.lint.hami import check_privileged, check_requests, check_whole_cards
 from gpufleet.lint.known_bad import check_known_bad
@@ -69,6 +70,7 @@ class Report:
     documents: tuple[Document, ...]
     node: NodeLayout | None = None
     stays: tuple[tuple[Document, Stay], ...] = ()
+    place: Place = field(default_factory=lambda: Place(Offers()))
 
     @property
     def failed(self) -> bool:
@@ -99,11 +101,12 @@ def lint(files: Iterable[tuple[str, str]], options: Options | None = None) -> Re
     found += [d for one in checked for d in one.found]
     found += [d for one in checked for d in check_driver(one, options.known_driver)]
     place = _place(checked, options)
-    stays = [(document, stay(document, place)) for document in run.documents if is_placed(document)]
+    queues = Queues.of(run)
+    stays = [(one, stay(one, place, queues)) for one in run.documents if is_placed(one)]
     found += check_documents(run, checked, options, place, stays)
     if options.pool is None:
         found += [d for _, one in stays for d in (*(d for _, d in one.obstacles), *one.faults)]
-    return Report(tuple(in_order(found)), tuple(checked), tuple(documents), options.node, tuple(stays))
+    return Report(tuple(in_order(found)), tuple(checked), tuple(documents), options.node, tuple(stays), place)
 
 
 def _place(checked: list[Checked], options: Options) -> Place:

@@ -140,7 +140,12 @@ def untolerated(spec: Item | None, taints: Sequence[Taint]) -> list[Taint]:
 
 
 def _tolerated(spec: Item | None, taint: Taint) -> bool:
-    for toleration in entries(spec, "tolerations"):
+    return tolerates(entries(spec, "tolerations"), taint)
+
+
+def tolerates(tolerations: Sequence[Item], taint: Taint) -> bool:
+    """Whether one of these tolerations is for a taint."""
+    for toleration in tolerations:
         key, value = text_at(toleration, "key"), text_at(toleration, "value")
         exists = text_at(toleration, "operator") == "Exists"
         effect = text_at(toleration, "effect")

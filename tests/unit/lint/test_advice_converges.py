@@ -46,7 +46,8 @@ FLEETS = {route: fleet(route) for route in ("operator", "plugin")}
 VALUES = {
     "gpufleet.dev/pool": ["t4", "plain", "a100", "a10O", "other"],
     "nvidia.com/gpu.product": [
-        "Tesla-T4", "Tesla-T4-SHARED", "NVIDIA-A100-SXM4-80GB", "NVIDIA-A100-SXM4-80GB-SHARED", "NVIDIA-H100-PCIe", "T4",
+        "Tesla-T4", "Tesla-T4-SHARED", "NVIDIA-A100-SXM4-80GB", "NVIDIA-A100-SXM4-80GB-SHARED", "NVIDIA-H100-PCIe",
+        "T4",
     ],
     "nvidia.com/gpu.count": ["1", "2", "4", "8", "32"],
     "nvidia.com/gpu.replicas": ["1", "2", "4", "8"],

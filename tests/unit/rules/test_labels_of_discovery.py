@@ -40,7 +40,7 @@ def test_selectors(route: str, sharing: dict[str, Any], selector: dict[str, str]
 
 @pytest.mark.parametrize(
     ("selector", "right"),
-    [({PRODUCT: "Tesla-T4"}, "Tesla-T4-SHARED"), ({REPLICAS: "1"}, "4"), ({PRODUCT: "Our-Own-Name"}, "Tesla-T4-SHARED")],
+    [({PRODUCT: "Tesla-T4"}, "Tesla-T4-SHARED"), ({REPLICAS: "1"}, "4"), ({PRODUCT: "Our-Name"}, "Tesla-T4-SHARED")],
 )
 def test_the_operators_feature_discovery_knows_of_sharing(selector: dict[str, str], right: str) -> None:
     [(code, _, message)] = of("operator", TIMES4, selector)

@@ -21,6 +21,49 @@ _FLAVOR = """
         metadata: {name: a100}
 """
 
+_ON_STACK = """
+        # gpufleet lint FILE --stack-file Pulumi.lab.yaml
+        config:
+          gpufleet:cluster: {kind: existing, name: lab, kubeconfig: {path: lab.conf}}
+          gpufleet:pools:
+          - {name: h100, hosts: {n1: {}}, gpu: H100-PCIE-80GB, gpusPerNode: 4, driver: operator}
+          - {name: t4, hosts: {n2: {}}, gpu: T4, gpusPerNode: 4, driver: operator, sharing: s}
+          gpufleet:stack: {kind: operator}
+          gpufleet:sharing: {s: {strategy: timeSlicing, replicas: 4, renameByDefault: true}}
+        ---"""
+
+GF640 = rule(
+    "GF640", Severity.ERROR,
+    title="No pool of this stack has nodes with {value}.",
+    reason="Kueue puts a flavor's nodeLabels into the node selector of the pods that it admits; they stay Pending.",
+    remedy="Name a label that the nodes have, such as {selector}.",
+    source="kubernetes-sigs/kueue (ResourceFlavor)",
+    wrong=_ON_STACK + """
+        apiVersion: kueue.x-k8s.io/v1beta2
+        kind: ResourceFlavor
+        metadata: {name: big}
+        spec: {nodeLabels: {gpufleet.dev/pool: h1OO}}
+    """,
+    fix=("h1OO", "h100"),
+)
+
+GF641 = rule(
+    "GF641", Severity.ERROR,
+    title="The nodes of the flavor {flavor} do not offer {value}.",
+    reason="Kueue admits work for this flavor and sends the pods to its nodes; they stay Pending.",
+    because="The flavor means the pools {pools}. Kueue sends the pods there, and they stay Pending.",
+    remedy="Set its nominalQuota under this flavor to 0, or give what these nodes offer.",
+    source="kubernetes-sigs/kueue (ClusterQueue, ResourceFlavor)",
+    wrong=_ON_STACK.removesuffix("        ---")
+    + "".join(
+        _FLAVOR.replace("a100}", pool + "}\n        spec: {nodeLabels: {gpufleet.dev/pool: " + pool + "}}").lstrip("\n")
+        for pool in ("h100", "t4")
+    )
+    + "        ---"
+    + _QUEUE.replace("name: a100", "name: t4"),
+    fix=("- name: t4", "- name: h100"),
+)
+
 GF670 = rule(
     "GF670", Severity.ERROR,
     title="No node offers {value}, which this queue gives out.",
