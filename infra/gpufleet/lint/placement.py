@@ -106,9 +106,13 @@ def _not_offered(document: Document, path: PathParts, item: Item, resource: str,
     offered = ", ".join(f"{k}: {v}" for k, v in sorted(offers.capacity.items())) or "nothing"
     known = list(offers.capacity) or [GPU]
     only = known[0] if place.pool is not None and len(known) == 1 and resource not in HAMI else None
-    near = closest_resource(resource, known) or only
+    near, advice = closest_resource(resource, known) or only, "Ask for what the node offers."
+    if resource in HAMI:
+        known, near, advice = [], None, "Remove it: it is a word of HAMi, which serves no GPU here."
     by = "By the plan" if offers.planned else "With the given configuration"
-    return document.found("GF603", path, item, value=resource, allowed=known, closest=near, offered=offered, by=by)
+    return document.found(
+        "GF603", path, item, value=resource, allowed=known, closest=near, offered=offered, by=by, advice=advice
+    )
 
 
 def _too_many(document: Document, path: PathParts, item: Item | None, resource: str, number: int, most: int) -> Finding:

@@ -100,7 +100,11 @@ def follow(body: dict[str, Any], found: list[Finding], *, own: bool) -> dict[str
             spec.setdefault("nodeSelector", {})[key] = value
         elif one.code == "GF603":
             limit = spec["containers"][0]["resources"]["limits"]
-            limit[one.closest] = limit.pop(path[-1])
+            number = limit.pop(path[-1])
+            if one.closest is None:
+                assert one.remedy.startswith("Remove it")
+            else:
+                limit[one.closest] = number
         elif one.code == "GF620":
             spec["tolerations"] = [{"key": "team", "operator": "Equal", "value": "ml", "effect": "NoSchedule"}]
     for path in sorted(gone, key=lambda p: -int(p[-1])):
@@ -123,7 +127,8 @@ def test_following_the_advice_ends(route: str, own: bool, data: st.DataObject) -
         spec["nodeSelector"] = selector
     if terms:
         spec["affinity"] = affinity(*terms)
-    body = yaml.safe_load(cuda_pod({resource: 1}, **spec))
+    hami = data.draw(st.sampled_from([{}, {"nvidia.com/gpumem": 2000, "nvidia.com/gpucores": 20}]))
+    body = yaml.safe_load(cuda_pod({resource: 1, **hami}, **spec))
     found = [one for one in lint_pools(FLEETS[route], yaml.safe_dump(body)) if one.severity.value == "error"]
     after = yaml.safe_dump(follow(body, found, own=own))
     assert errors(lint_pools(FLEETS[route], after)) == [], (found, after)

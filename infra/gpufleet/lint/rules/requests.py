@@ -72,6 +72,7 @@ GF603 = rule(
     reason="The pod stays Pending: no node of the given configuration has the resource.",
     because="{by} it offers {offered}.",
     remedy="Ask for what the node offers.",
+    do="{advice}",
     source="PLUGIN",
     wrong="""
         # gpufleet lint FILE --gpus 4xA100-80GB
