@@ -137,6 +137,10 @@ def _files(paths: list[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
     return files, unread
 
 
+def _is_read(file: Path) -> bool:
+    return file.suffix.lower() in SUFFIXES or file.name == "Kustomization"
+
+
 def _read(path: str) -> Iterator[tuple[str, bytes]]:
     """Name and content of each file under a path. Raises UsageError when a file cannot be read."""
     if path == "-":
@@ -144,9 +148,7 @@ def _read(path: str) -> Iterator[tuple[str, bytes]]:
         return
     root = Path(path)
     if root.is_dir():
-        inside = sorted(
-            p for p in root.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file() and not _hidden(p, root)
-        )
+        inside = sorted(p for p in root.rglob("*") if _is_read(p) and p.is_file() and not _hidden(p, root))
         if not inside:
             raise UsageError(f"{path} has no {', '.join(SUFFIXES)} file")
     else:

@@ -65,6 +65,8 @@ class Document:
     """Whether an object or an option says what it is; else its content alone does."""
     release: str = ""
     """The chart's release that an object names beside values."""
+    given_name: str = ""
+    """metadata.name as it is written, where a Kustomization changes it."""
 
     @property
     def name(self) -> str:

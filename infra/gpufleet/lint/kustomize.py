@@ -15,6 +15,7 @@ from gpufleet.device_plugin.yaml11 import Item, YamlError
 from gpufleet.findings.finding import Finding
 from gpufleet.findings.path import PathParts
 from gpufleet.lint.document import Document, Kind, entries, get, pairs, read_inside, text_at, texts, truth
+from gpufleet.lint.kustomize_names import Renamed, following, left_behind, renamed, renames
 from gpufleet.lint.kustomize_patch import Changed, cannot_follow, merge, operate
 
 _FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -58,10 +59,15 @@ class _Set:
     used: set[str] = field(default_factory=set)
     by: dict[int, str] = field(default_factory=dict)
     """Place of a patched document among all -> folder of the Kustomization that patched it."""
+    named_by: dict[int, str] = field(default_factory=dict)
+    """The same for names and namespaces."""
+    left: dict[int, Renamed] = field(default_factory=dict)
+    """Place of a document among all -> what the Kustomizations that changed it renamed, as it stands at the end."""
 
 
 def follow(documents: list[Document], files: Mapping[str, str]) -> tuple[list[Document], list[Finding]]:
     """The documents after all Kustomizations among them."""
+    documents = [_known(d) for d in documents]
     owners = [d for d in documents if is_kustomization(d)]
     told = [note for d in documents if d.kind is Kind.OTHER and not is_kustomization(d) for note in _elsewhere(d)]
     if not owners:
@@ -72,7 +78,11 @@ def follow(documents: list[Document], files: Mapping[str, str]) -> tuple[list[Do
         _generate(owner, run)
         for patch in _patches(owner, run):
             _apply(patch, run)
+        _rename(owner, run)
         _name_others(owner, run)
+    kept_names = frozenset((d.api_kind, d.name) for d in (*run.documents, *run.made))
+    for i, names in run.left.items():
+        run.found += left_behind(run.documents[i], names, kept_names)
     kept = [d for d in run.documents if d.file not in run.used]
     return kept + run.made, run.found
 
@@ -84,6 +94,12 @@ def _elsewhere(document: Document) -> Iterator[Finding]:
             if _about(row):
                 why = f"What it changes is not here; {document.api_kind} takes it from elsewhere."
                 yield _note(document, (*path, i), row, "This patch", why)
+
+
+def _known(document: Document) -> Document:
+    """A Kustomization needs no kind; its file's name says what it is."""
+    unknown = document.kind is Kind.UNKNOWN and is_kustomization(document)
+    return replace(document, kind=Kind.OTHER) if unknown else document
 
 
 def is_kustomization(document: Document) -> bool:
@@ -148,7 +164,7 @@ def _generate(owner: Document, run: _Set) -> None:
             data[key] = Item(text, 0, text=text, style="|")  # its first line is line 1 of the file
         made = _config_map(owner, name if whole else "", namespace, data)
         made = replace(made, prefix=path, from_files=tuple(from_files))
-        base = next((i for i, d in enumerate(run.made) if name and d.name == name), None)
+        base = next((i for i, d in enumerate(run.made) if name and name in (d.name, d.given_name)), None)
         if whole or base is None:
             run.made.append(made)
         else:
@@ -291,7 +307,8 @@ def _is_target(document: Document, patch: _Patch) -> bool:
     wanted = patch.target
     if wanted is None:
         root = patch.root
-        return document.api_kind == text_at(root, "kind") and document.name == text_at(root, "metadata", "name")
+        name = text_at(root, "metadata", "name")
+        return document.api_kind == text_at(root, "kind") and name in (document.name, document.given_name)
     if get(wanted, "labelSelector") is not None or get(wanted, "annotationSelector") is not None:
         return False
     group, _, version = text_at(document.root, "apiVersion").rpartition("/")
@@ -299,10 +316,12 @@ def _is_target(document: Document, patch: _Patch) -> bool:
         "group": group,
         "version": version,
         "kind": document.api_kind,
-        "name": document.name,
         "namespace": document.namespace,
     }
-    return all(_fits(text_at(wanted, key), value) for key, value in have.items())
+    names = {document.name, document.given_name or document.name}
+    return any(_fits(text_at(wanted, "name"), name) for name in names) and all(
+        _fits(text_at(wanted, key), value) for key, value in have.items()
+    )
 
 
 def _fits(pattern: str, value: str) -> bool:
@@ -343,6 +362,35 @@ def _scope(owner: Document, run: _Set) -> set[str]:
 def _builds_on(owner: Document, folder: str, run: _Set) -> bool:
     mine = posixpath.dirname(_plain(owner.file))
     return mine == folder or any(posixpath.join(folder, f) in _reached(owner, run) for f in _FILES)
+
+
+# Names.
+
+
+def _rename(owner: Document, run: _Set) -> None:
+    """Names and namespaces of everything that a Kustomization builds on."""
+    if not renames(owner):
+        return
+    folder, files = posixpath.dirname(_plain(owner.file)), _scope(owner, run)
+    names: dict[tuple[str, str], str] = {}
+    mine = []
+    for i, document in enumerate(run.documents):
+        free = i not in run.named_by or _builds_on(owner, run.named_by[i], run)
+        if document.api_kind and _plain(document.file) in files and not is_kustomization(document) and free:
+            run.documents[i] = made = renamed(owner, document)
+            run.named_by[i] = folder
+            names[document.api_kind, document.name] = made.name
+            mine.append(i)
+    for i, document in enumerate(run.made):
+        if _plain(document.file) in files and document.name:
+            run.made[i] = made = renamed(owner, document)
+            names["ConfigMap", document.name] = made.name
+    names = {key: new for key, new in names.items() if key[1] != new}
+    for i in mine:
+        run.documents[i] = following(run.documents[i], names)
+        if not entries(owner.root, "configurations"):
+            before = {(kind, old): names.get((kind, mid), mid) for (kind, old), mid in run.left.get(i, {}).items()}
+            run.left[i] = {**before, **names}
 
 
 def _name_others(owner: Document, run: _Set) -> None:

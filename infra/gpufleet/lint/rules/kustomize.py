@@ -51,3 +51,31 @@ GF681 = rule(
     """,
     fix=("disableNameSuffixHash: false", "disableNameSuffixHash: true"),
 )
+
+GF682 = rule(
+    "GF682", Severity.ERROR,
+    title="Kustomize renames the {kind} {value} to {new}, but not where it is called here.",
+    reason="namePrefix and nameSuffix change names of objects, and those that pods of Kubernetes' own kinds call. "
+    "Names in labels and in objects of Kueue stay as they are.",
+    remedy="Write {new} here, or leave this object out of the Kustomization that renames.",
+    source="kubernetes-sigs/kustomize (api/internal/konfig/builtinpluginconsts/namereference.go)",
+    wrong="""
+        apiVersion: kustomize.config.k8s.io/v1beta1
+        kind: Kustomization
+        namePrefix: prod-
+        ---
+        apiVersion: kueue.x-k8s.io/v1beta2
+        kind: LocalQueue
+        metadata: {name: users, namespace: lab}
+        spec: {clusterQueue: shared}
+        ---
+        apiVersion: kueue.x-k8s.io/v1beta2
+        kind: ClusterQueue
+        metadata: {name: shared}
+        spec:
+          resourceGroups:
+          - coveredResources: [nvidia.com/gpu]
+            flavors: [{name: any, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]
+    """,
+    fix=("clusterQueue: shared", "clusterQueue: prod-shared"),
+)
