@@ -233,7 +233,8 @@ def _unmeasured(request: Request, found: Sequence[Measurement], method: str, mos
         return Option(method, 1, request.users, nothing)
     alone = lead.series.alone or 1.0
     gain = max(point.total for point in lead.series.points) / alone
-    hint = f"{nothing}; on {lead.gpu} the class gained up to {gain:.2f} times, which is a lead and not a number"
+    gained = f"the class gained up to {gain:.2f} times" if gain > 1 / NEAR_BEST else "the class gained nothing"
+    hint = f"{nothing}; on {lead.gpu} {gained}, which is a lead and not a number"
     pods = min(most, UNMEASURED_PODS) if gain > 1 / NEAR_BEST else 1
     return Option(method, pods, math.ceil(request.users / pods), hint)
 

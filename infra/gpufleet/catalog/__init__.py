@@ -31,7 +31,16 @@ from gpufleet.catalog.drivers import (
     driver_branches,
     operator_drivers,
 )
-from gpufleet.catalog.gpus import Architecture, GpuModel, architecture, architectures, gpu_groups, gpu_model, gpu_models
+from gpufleet.catalog.gpus import (
+    Architecture,
+    GpuModel,
+    architecture,
+    architectures,
+    gpu_groups,
+    gpu_model,
+    gpu_models,
+    models_meant,
+)
 from gpufleet.catalog.hosts import PciGpu, pci_gpu, pci_gpus
 from gpufleet.catalog.known_bad import KnownBad, Place, known_bad, known_to_fail
 from gpufleet.catalog.kubernetes import (
@@ -116,6 +125,7 @@ __all__ = [
     "known_to_fail",
     "labels",
     "mig_states",
+    "models_meant",
     "node_conditions",
     "operands",
     "operator_drivers",

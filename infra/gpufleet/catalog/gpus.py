@@ -1,5 +1,6 @@
 """GPU models, their architectures and MIG profiles."""
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -87,6 +88,22 @@ def gpu_groups(tables: Tables) -> Mapping[str, GpuModel]:
 def gpu_model(name: str, tables: Tables = STANDARD) -> GpuModel | None:
     """The model of an id, an alias, a product label or a group name, in any letter case; None when there is none."""
     return gpu_models(tables).get(name) or _by_folded_name(tables).get(name.casefold())
+
+
+def models_meant(name: str, tables: Tables = STANDARD) -> list[str]:
+    """The models that a short name fits: H100, a100-80, A100 80GB. Each of its words begins a word of the model's."""
+    words = _words(name)
+    return sorted(
+        model
+        for model in gpu_models(tables)
+        if words and all(any(own.startswith(word) for own in _words(model)) for word in words)
+    )
+
+
+def _words(name: str) -> list[str]:
+    """`A100 80 GB` and `a100-80gb` are the words a100 and 80."""
+    found = [word.removesuffix("gb") for word in re.split(r"[-_ /]+", name.casefold()) if word != "nvidia"]
+    return [word for word in found if word]
 
 
 @kept

@@ -20,15 +20,25 @@ def page(rule: Rule) -> str:
 
 def sources(rule: Rule) -> list[tuple[str, str]]:
     """Each source as it is written, and what it stands for: an address, or the text of a short name."""
-    known = {row["id"]: row["source"] for row in reading.rows("sources", "sources")}
+    return [(part, _meaning(part)) for part in rule.source.split("; ")]
+
+
+def in_full(source: str) -> str:
+    """The source of a row with its short names written out: `VM-DOC(page)` is where the pages lie, and the page."""
     found = []
-    for part in rule.source.split("; "):
-        thread = _THREAD.fullmatch(part)
-        if thread is not None:
-            found.append((part, f"https://github.com/{thread[1]}/issues/{thread[2]}"))
-        else:
-            found.append((part, known.get(re.split(r"[ (]", part)[0], "")))
-    return found
+    for part in source.split("; "):
+        page = re.search(r"\(.*\)$", part)
+        text = _meaning(part).removesuffix("; page in brackets")
+        found.append(f"{text or part}{f' {page[0]}' if page and text else ''}")
+    return "; ".join(found)
+
+
+def _meaning(part: str) -> str:
+    thread = _THREAD.fullmatch(part)
+    if thread is not None:
+        return f"https://github.com/{thread[1]}/issues/{thread[2]}"
+    known = {row["id"]: row["source"] for row in reading.rows("sources", "sources")}
+    return str(known.get(re.split(r"[ (]", part)[0], ""))
 
 
 def as_text(rule: Rule) -> str:

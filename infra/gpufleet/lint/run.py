@@ -13,7 +13,7 @@ from gpufleet.lint.chart_values import CHART_KINDS, check_chart
 from gpufleet.lint.config import Checked, check_config
 from gpufleet.lint.cuda import check_cuda, check_driver
 from gpufleet.lint.daemon_set import check_daemon_set, check_registrars
-from gpufleet.lint.document import Document, Kind, parse
+from gpufleet.lint.document import Document, Kind, pairs, parse
 from gpufleet.lint.embedded import embedded
 from gpufleet.lint.flavors import Queues
 from gpufleet.lint.gather import Gathered, gather
@@ -168,8 +168,16 @@ def check_documents(
     known = {id(config.document) for config in run.configs}
     for document in run.documents:
         if document.kind is Kind.UNKNOWN and id(document) not in known:
-            found.append(replace(finding("GF502", ""), file=document.file, line=document.root.line))
+            found.append(_unknown(document))
     return found
+
+
+def _unknown(document: Document) -> Finding:
+    one = replace(finding("GF502", ""), file=document.file, line=document.root.line)
+    if not any(key.startswith("gpufleet:") for key in (*pairs(document.root), *pairs(document.root, "config"))):
+        return one
+    why = "It is a stack file of gpufleet, not an object of Kubernetes."
+    return replace(one, reason=why, remedy=f"gpufleet plan -f {document.file} checks it.")
 
 
 def in_order(found: list[Finding]) -> list[Finding]:

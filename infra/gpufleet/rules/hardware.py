@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpufleet.catalog import (
+    AzureSize,
     azure_size,
     azure_sizes,
     component,
@@ -12,8 +14,10 @@ from gpufleet.catalog import (
     driver_branches,
     driver_version,
     gpu_models,
+    models_meant,
     operator_drivers,
 )
+from gpufleet.findings.explain import in_full
 from gpufleet.findings.finding import Finding, Severity
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet, FleetPool
@@ -94,9 +98,9 @@ GF233 = rule(
 
 GF234 = rule(
     "GF234", Severity.WARNING,
-    title="{value} is not verified: {unknown} is not confirmed by a specification page.",
+    title="{value} is not verified: Azure's specification pages do not confirm {unknown}.",
     reason="Azure's specification pages do not confirm every figure of this row, so the prediction may be wrong.",
-    because="The row comes from: {source}.",
+    because="{told}",
     remedy="Check the size before relying on the prediction.",
     source="azure_sizes",
     wrong="gpufleet:pools: [{name: t4, vmSize: Standard_NC8ads_A10_v4}]",
@@ -122,8 +126,15 @@ def size(pool: FleetPool) -> Iterator[Finding]:
     elif size.status == "retiring":
         yield GF233.at(where, value=size.size)
     elif size.status == "unverified":
-        unknown = "its number of GPUs" if size.gpus_schedulable is None else "some of its facts"
-        yield GF234.at(where, value=size.size, unknown=unknown, source=size.source)
+        open_facts = [word for word, fact in _figures(size).items() if fact is None]
+        unknown = " and ".join(open_facts) or "all of its figures"
+        told = f"The catalogue has the row from: {in_full(size.source)}."
+        yield GF234.at(where, value=size.size, unknown=unknown, told=told)
+
+
+def _figures(size: AzureSize) -> dict[str, object]:
+    """What the prediction needs of a size, in words."""
+    return {"its number of GPUs": size.gpus_schedulable, "its GPU": size.gpu, "whether it can be cut (MIG)": size.mig}
 
 
 @check("aks", GF232)
@@ -138,8 +149,17 @@ def system_pool(fleet: Fleet) -> Iterator[Finding]:
 @check("existing pool", GF231)
 def model(pool: FleetPool) -> Iterator[Finding]:
     """A GPU that the catalogue does not know."""
-    if pool.hardware.model is None:
-        yield GF231.at(f"{pool.path}.gpu", value=node_pool(pool).gpu, allowed=sorted(gpu_models()))
+    if pool.hardware.model is not None:
+        return
+    given = node_pool(pool).gpu
+    meant = models_meant(str(given))
+    found = GF231.at(f"{pool.path}.gpu", value=given, allowed=meant or sorted(gpu_models()))
+    if len(meant) == 1:
+        found = replace(found, closest=meant[0])
+    elif meant:
+        remedy = f"{given} can be any of these models; write the one that `nvidia-smi -L` shows."
+        found = replace(found, closest=None, remedy=remedy)
+    yield found
 
 
 @check("pool", GF109, GF211, GF212, GF217)

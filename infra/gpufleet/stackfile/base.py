@@ -18,6 +18,8 @@ class Model(BaseModel):
     )
     #: Keys for which a bare word in the map's place is meant.
     bare: ClassVar[tuple[str, ...]] = ()
+    #: Keys that an example needs beside those without a default: one of several that exclude each other.
+    shown: ClassVar[tuple[str, ...]] = ()
 
 
 def refuse(code: str, why: str, hint: str = "", **context: Any) -> PydanticCustomError:

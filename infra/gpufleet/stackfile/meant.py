@@ -211,7 +211,7 @@ def _minimal(model: type[BaseModel], word: str | None, known: Mapping[str, Any])
     for key in order:
         if key in bare and word is not None and word != tag(model):
             made[key] = word
-        elif keys[key].is_required():
+        elif keys[key].is_required() or key in getattr(model, "shown", ()):
             made[key] = known.get(key) or next(iter(keys[key].examples or ()), OPEN)
     return made
 

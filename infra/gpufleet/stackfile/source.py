@@ -97,6 +97,11 @@ def _resolved(text: str) -> str:
     return str(_resolver.resolve(yaml.ScalarNode, text, (True, False)))  # type: ignore[no-untyped-call]
 
 
+def _odd_key(node: yaml.Node) -> str:
+    """What a key is that no stack file can have."""
+    return "the merge key <<" if node.value == "<<" else "a key that is not plain text"
+
+
 class _Reader:
     def __init__(self) -> None:
         self.read = 0
@@ -148,7 +153,7 @@ class _Reader:
         for key_node, item in node.value:
             key = key_node.value
             if not isinstance(key_node, yaml.ScalarNode) or key == "<<":
-                self.found.append(finding("GF006", join_path(path), value="a key that is not plain text"))
+                self.found.append(finding("GF006", join_path(path), value=_odd_key(key_node)))
                 continue
             here = (*path, key)
             if key in out:
@@ -246,7 +251,7 @@ def parse(text: str, file: str | None = None) -> tuple[Source, list[Finding]]:
     for key_node, item in configs[0][1].value:
         line = key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode) or key_node.value == "<<":
-            found.append(replace(finding("GF006", "", value="a key that is not plain text"), file=file, line=line))
+            found.append(replace(finding("GF006", "", value=_odd_key(key_node)), file=file, line=line))
             continue
         glued = re.match(r"(.*\w):([{\[])", key_node.value)
         if glued is not None:

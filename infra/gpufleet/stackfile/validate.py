@@ -200,7 +200,8 @@ def _round(
         d = replace(d, path=join_path(_in_file(split_path(d.path), positions)))
         if d.value == show(error["input"]) and split_path(d.path) == here and isinstance(error["input"], dict):
             d = replace(d, value=show(at(raw, here)))
-        if not _follows(error, d, here, before):
+        emptied = error["type"] == "too_short" and bool(at(raw, here))  # by repairs; what was wrong in it is told
+        if not emptied and not _follows(error, d, here, before):
             found.append(d)
         if path in misspelt:
             parent = at(data, path[:-1])

@@ -451,3 +451,10 @@ def test_advice_that_the_plan_warns_of_says_so() -> None:
     found = ask("training", users=8, slowdown=4.5)
     assert found.pods_per_gpu > 2 and any("'gpufleet plan' warns" in note for note in found.notes)
     assert not any("warns" in note for note in ask("training", users=8, slowdown=2.2).notes)
+
+
+@pytest.mark.parametrize(("workload", "says"), [("training", "gained nothing"), ("notebook", "gained up to ")])
+def test_a_gain_of_nothing_is_called_so(workload: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["advise", "--workload", workload, "--gpu", "A100-SXM4-80GB", "--memory", "3", "--users", "4"])
+    out = capsys.readouterr().out
+    assert says in out and "1.00 times" not in out

@@ -165,7 +165,7 @@ HARDWARE = [
          {"pools[0].vmSize": "Standard_NC24s_v3"}, value="Standard_NC24rs_v3",
          right_also=(("GF233", "pools[0].vmSize"),)),
     Case("GF233", "pools[0].vmSize", value="Standard_NC6s_v3"),
-    Case("GF234", "pools[0].vmSize", value="Standard_NC8ads_A10_v4", says="AB"),
+    Case("GF234", "pools[0].vmSize", value="Standard_NC8ads_A10_v4", says="GPU counts of Azure's SKU list"),
 ]
 
 SHARING = [

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from gpufleet.catalog import reading
 from gpufleet.compiled import compile_file
 from gpufleet.findings.finding import Severity
@@ -338,3 +339,41 @@ def test_no_character_that_a_terminal_obeys_is_printed() -> None:
     said = render("x", compiled.plan, compiled.found)
     assert "\\u202e" in said and "\\x1b" in said
     assert all(c.isprintable() or c == "\n" for c in said)
+
+
+def test_a_list_of_which_nothing_is_left_is_not_called_empty() -> None:
+    """One fault, one finding: the entry is wrong, the list is not empty."""
+    assert told(compile_base(AKS, {"pools": ["t4"]})) == [("GF104", "pools[0]")]
+    team = {"name": "x", "namespace": "x", "pools": [{"t4": 1}]}
+    assert told(compile_base(AKS, {"teams": [team]})) == [("GF104", "teams[0].pools[0]")]
+    assert told(compile_base(AKS, {"pools": []})) == [("GF105", "pools")]
+
+
+def test_the_form_of_a_pool_plans() -> None:
+    """Who writes what the message says has a pool."""
+    found = the_one(compile_base("existing-plugin", {"pools": ["t4"]}), "GF104")
+    form = found.remedy.removeprefix("Write `").removesuffix("`.")
+    assert told(compile_base("existing-plugin", {"pools": [yaml.safe_load(form)]})) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "allowed", "closest"),
+    [
+        ("H100", ("H100-96GB", "H100-NVL", "H100-PCIe", "H100-SXM5-80GB"), None),
+        ("a100-80", ("A100-80GB-PCIe", "A100-SXM4-80GB"), None),
+        ("A100 40GB", ("A100-PCIE-40GB", "A100-SXM4-40GB"), None),
+        ("A100-40", ("A100-PCIE-40GB", "A100-SXM4-40GB"), None),
+        ("NVIDIA A100 SXM4 80", ("A100-SXM4-80GB",), "A100-SXM4-80GB"),
+        ("h200 nvl", ("H200-NVL",), "H200-NVL"),
+    ],
+)
+def test_short_names_of_gpus(given: str, allowed: tuple[str, ...], closest: str | None) -> None:
+    found = the_one(compile_base("existing-plugin", {"pools[0].gpu": given}), "GF231")
+    assert (found.allowed, found.closest) == (allowed, closest)
+    assert ("nvidia-smi" in found.remedy) is (closest is None)
+
+
+def test_a_merge_key_is_named() -> None:
+    text = "config:\n  gpufleet:cluster: {kind: aks, name: a, location: eastus}\n  gpufleet:pools:\n"
+    text += "    - {<<: {driver: aks}, name: t4, vmSize: Standard_NC4as_T4_v3}\n  gpufleet:stack: {kind: plugin}\n"
+    assert the_one(compile_text(text), "GF006").value == "the merge key <<"

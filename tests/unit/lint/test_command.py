@@ -233,3 +233,11 @@ def test_start_up_imports_no_provider(words: list[str], none_of: tuple[str, ...]
     root = Path(__file__).parents[3]
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
     assert out.stdout.splitlines()[-1] == "0 []"
+
+
+@pytest.mark.parametrize("head", ["config:\n  ", ""])
+def test_a_stack_file_belongs_to_plan(head: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "Pulumi.lab.yaml"
+    file.write_text(head + "gpufleet:cluster: {kind: existing, name: lab}\n")
+    assert main(["lint", str(file)]) == 0
+    assert f"gpufleet plan -f {file}" in capsys.readouterr().out

@@ -98,6 +98,8 @@ class NodePool(Pool):
     prints; with them, routes to a driver are checked and `gpufleet mirror-list` names exact packages.
     """
 
+    shown: ClassVar[tuple[str, ...]] = ("hosts",)
+
     name: Annotated[
         str,
         matches(
