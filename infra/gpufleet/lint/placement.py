@@ -68,7 +68,9 @@ def stay(document: Document, place: Place, queues: Queues | None = None) -> Stay
     taints = _taints(document, place, queues or Queues())
     obstacles = (*_resources(document, place), *_labels(document, place), *taints)
     if place.pool is not None and place.pool.cards is not None:
-        obstacles = (*obstacles, *((3, found) for found in check_cards(document, place.pool.cards)))
+        cards = [(3, found) for found in check_cards(document, place.pool.cards)]
+        told = {found.path for _, found in cards}  # the cards of a node bound more than the vGPUs that it offers
+        obstacles = (*(one for one in obstacles if one[1].code != "GF624" or one[1].path not in told), *cards)
     faults = (*_refused(document, place), *_runtime_class(document, place))
     return Stay(obstacles, faults, 0 if obstacles else _room(document, place))
 

@@ -74,7 +74,7 @@ def test_rp_23_nine_vgpus_need_nine_cards() -> None:
         (1, [{GPU: 1, MEM: 10, CORES: 60}, {GPU: 1, MEM: 10, CORES: 60}], ["GF639"]),
         (1, [{GPU: 1, MEM: 10, CORES: 100}, {GPU: 1, MEM: 10}], ["GF639"]),
         (2, [{GPU: 2, MEM: 20000}, {GPU: 1, MEM: 4000}], ["GF639"]),
-        (1, [{GPU: 11, MEM: 100}], ["GF624", "GF630"]),  # ten are registered
+        (1, [{GPU: 11, MEM: 100}], ["GF630"]),  # ten are registered, of one card
         (1, [{GPU: 1}], []),
     ],
 )
@@ -175,3 +175,10 @@ def test_lint_and_hamis_scheduler_agree_on_generated_pods() -> None:
         assert any(can) == (not found), (gpus, split, limits, found)
         seen[not found] += 1
     assert min(seen.values()) > 80
+
+
+def test_more_vgpus_than_cards_and_than_the_node_offers_are_told_once() -> None:
+    """The smaller bound counts: who went down to what the node offers would still have too many."""
+    found = lint_stack(stack(gpus=2, split=2), pod({GPU: 8, MEM: 3000}))
+    assert errors(found) == ["GF630"] and "at most 2" in the("GF630", found).remedy
+    assert errors(lint_stack(stack(gpus=2, split=2), pod({GPU: 2, MEM: 3000}))) == []
