@@ -51,9 +51,8 @@ def misses(document: Document, labels: Labels) -> list[Miss]:
     if terms is None or not listed:
         return found
     failed = [_term(term, labels, (*path, *_AFFINITY, "nodeSelectorTerms", i)) for i, term in enumerate(listed)]
-    if failed and all(failed):  # the term that lacks least is the nearest; all of it is told at once
-        found.extend(sorted(failed, key=len)[0])
-    return found
+    # One term is enough. Where each lacks something, the nearest is told, with all that it lacks.
+    return [*found, *sorted(failed, key=len)[0]]
 
 
 def lacks(labels: Labels, wanted: Mapping[str, str]) -> list[str]:

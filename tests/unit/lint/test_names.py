@@ -22,6 +22,7 @@ def test_slips(name: str, known: str) -> None:
     ("name", "other"),
     [
         ("worker-1", "worker-2"),
+        ("worker1-queue", "worker2-queue"),
         ("h100-flavor", "a100-flavor"),
         ("l40-inference", "l40s-inference"),
         ("research-team-a", "research-team-b"),
