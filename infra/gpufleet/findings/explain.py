@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 from gpufleet.catalog import reading
@@ -37,8 +38,13 @@ def _meaning(part: str) -> str:
     thread = _THREAD.fullmatch(part)
     if thread is not None:
         return f"https://github.com/{thread[1]}/issues/{thread[2]}"
-    known = {row["id"]: row["source"] for row in reading.rows("sources", "sources")}
-    return str(known.get(re.split(r"[ (]", part)[0], ""))
+    return _known().get(re.split(r"[ (]", part)[0], "")
+
+
+@cache
+def _known() -> dict[str, str]:
+    """Each short name, and what it stands for."""
+    return {row["id"]: row["source"] for row in reading.rows("sources", "sources")}
 
 
 def as_text(rule: Rule) -> str:

@@ -1,7 +1,7 @@
 """Flavours of Kueue: which nodes they mean, what those offer, and what Kueue adds to the pods that it admits.
 
 Kueue puts a flavour's nodeLabels into the node selector of a pod, and its tolerations beside those of the pod
-(kubernetes-sigs/kueue, ResourceFlavor; pkg/podset).
+(kubernetes-sigs/kueue ff69552e79, pkg/podset/podset.go).
 """
 
 from __future__ import annotations

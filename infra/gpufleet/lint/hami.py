@@ -16,9 +16,10 @@ from gpufleet.device_plugin.yaml11 import Item
 from gpufleet.findings.finding import Finding
 from gpufleet.lint.demand import is_sidecar, numbers, place_of, requests
 from gpufleet.lint.document import Document, truth
-from gpufleet.lint.offers import HAMI, HAMI_CORES, HAMI_MEMORY, HAMI_PERCENTAGE
+from gpufleet.lint.offers import HAMI, HAMI_PERCENTAGE
 from gpufleet.lint.place import Cards
 from gpufleet.lint.pods import Container, containers, pod_path
+from gpufleet.parts.names import HAMI_CORES, HAMI_MEMORY
 
 GPU = "nvidia.com/gpu"
 _MOST_MIB = 2**31 - 1

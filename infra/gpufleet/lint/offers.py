@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from gpufleet.device_plugin import NodeLayout, profile_is_valid
 from gpufleet.lint.config import Checked
 from gpufleet.lint.node import UNKNOWN_PRODUCT
+from gpufleet.parts.names import HAMI_CORES, HAMI_MEMORY
 
 PREFIX = "nvidia.com/"
 SHARED = ".shared"
 #: Names that HAMi adds (chart hami 2.10.0).
-HAMI_MEMORY, HAMI_PERCENTAGE = "nvidia.com/gpumem", "nvidia.com/gpumem-percentage"
-HAMI_CORES, HAMI_PRIORITY = "nvidia.com/gpucores", "nvidia.com/priority"
+HAMI_PERCENTAGE, HAMI_PRIORITY = "nvidia.com/gpumem-percentage", "nvidia.com/priority"
 HAMI = frozenset({HAMI_MEMORY, HAMI_PERCENTAGE, HAMI_CORES, HAMI_PRIORITY})
 
 

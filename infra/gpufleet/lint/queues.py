@@ -18,10 +18,10 @@ from gpufleet.lint.offered import VOLCANO, is_meant_as_gpu, never
 from gpufleet.lint.offers import Offers
 from gpufleet.lint.pods import containers
 from gpufleet.lint.quantity import count
+from gpufleet.parts.names import PRODUCT_LABEL
 
 #: Kueue's own configuration can count other names than those of nodes (transformations, mappings of device classes).
 _KUEUE = "config.kueue.x-k8s.io"
-_PRODUCT = "nvidia.com/gpu.product"
 #: Maps of resources in a queue of Volcano.
 _OF_VOLCANO: tuple[PathParts, ...] = (("spec", "capability"), ("spec", "deserved"), ("spec", "guarantee", "resource"))
 
@@ -108,7 +108,7 @@ def _called(document: Document, path: PathParts, known: list[Document], kind: st
 
 def _product(document: Document, offers: Offers) -> Iterator[Finding]:
     """A flavour puts its labels into the node selector of pods; sharing changes the product's label."""
-    path = ("spec", "nodeLabels", _PRODUCT)
+    path = ("spec", "nodeLabels", PRODUCT_LABEL)
     value = text_at(document.root, *path)
     if not value or value in offers.products:
         return

@@ -8,13 +8,12 @@ from gpufleet.findings.finding import Finding, closest_match
 from gpufleet.lint.document import Kind, pairs
 from gpufleet.lint.gather import Gathered
 from gpufleet.lint.offered import is_meant_as_gpu, never
-from gpufleet.lint.offers import HAMI, HAMI_CORES, HAMI_MEMORY, PREFIX, name_is_possible
+from gpufleet.lint.offers import HAMI, PREFIX, name_is_possible
 from gpufleet.lint.pods import containers, is_image
 from gpufleet.lint.quantity import count
+from gpufleet.parts.names import HAMI_COUNTED
 
 _REQUESTS, _LIMITS = "requests.", "limits."
-#: What HAMi's scheduler counts itself: memory and cores, not vGPUs (Project-HAMi/HAMi v2.9.0, pkg/device/quota.go).
-_BY_HAMI = frozenset(_LIMITS + name for name in (HAMI_MEMORY, HAMI_CORES))
 #: Values that only HAMi's chart has (Project-HAMi/HAMi charts/hami/values.yaml, 2.10.0).
 _OF_HAMI = frozenset({"deviceSplitCount", "deviceMemoryScaling"})
 
@@ -29,14 +28,14 @@ def check_quota(run: Gathered, offered: tuple[str, ...], *, certain: bool) -> It
             if not is_meant_as_gpu(resource):
                 continue
             if not key.startswith(_REQUESTS):
-                if by_hami and key in _BY_HAMI:
+                if by_hami and key in HAMI_COUNTED.values():
                     continue
                 meant = closest_match(resource, offered) if never(resource, offered, certain=certain) else resource
                 because = "Kubernetes counts what pods request of extended resources, under requests. and the name."
                 keys = [_REQUESTS + (meant or resource)]
-                if _LIMITS + resource in _BY_HAMI:
+                if resource in HAMI_COUNTED:
                     because = f"HAMi counts it under limits., Kubernetes under requests.; {key} nobody."
-                    keys = [_LIMITS + resource, *keys]
+                    keys = [HAMI_COUNTED[resource], *keys]
                 path = ("spec", "hard", key)
                 yield document.found("GF431", path, item, value=key, because=because, allowed=keys, closest=keys[0])
             elif count(item) != 0 and never(resource, offered, certain=certain):

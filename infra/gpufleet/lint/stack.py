@@ -13,7 +13,7 @@ from gpufleet.lint.gather import operator_env
 from gpufleet.lint.node import UNKNOWN_PRODUCT
 from gpufleet.lint.offers import Offers, Share
 from gpufleet.lint.place import DISCOVERED, Cards, Labels, PoolNode, Quota, RuntimeClasses
-from gpufleet.parts.names import METHOD_LABEL, POOL_LABEL
+from gpufleet.parts.names import METHOD_LABEL, POOL_LABEL, PRODUCT_LABEL
 from gpufleet.stackfile.project import project
 from gpufleet.teams.teams import team_plans
 
@@ -21,7 +21,6 @@ from gpufleet.teams.teams import team_plans
 _OF_OPERATOR = ("nvidia-cdi", "nvidia-legacy")
 #: Labels that only gpufleet writes.
 _OURS = "gpufleet.dev/"
-_PRODUCT = "nvidia.com/gpu.product"
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def _labels(fleet: Fleet, pool: FleetPool, decided: frozenset[str]) -> Labels:
     if pool.served and fleet.release is None:
         prefixes.append(DISCOVERED)
     elif pool.served and pool.hardware.model and pool.hardware.model.product:
-        decided = decided | {_PRODUCT}
+        decided = decided | {PRODUCT_LABEL}
     return Labels(dict(pool.offer.labels), decided, tuple(prefixes))
 
 

@@ -13,6 +13,7 @@ from gpufleet.lint.offers import HAMI, PREFIX, Offers, name_is_possible
 from gpufleet.lint.place import Taint
 from gpufleet.lint.pods import Container, containers, pod_path, pod_spec, program
 from gpufleet.lint.quantity import count, is_placeholder
+from gpufleet.parts.names import PRODUCT_LABEL
 
 #: `gpu`, `nvidia/gpu`, `nvidia-gpu`, `nvidia.com.gpu`, and the name of Kubernetes 1.6 to 1.10.
 _MISTYPED = re.compile(r"(?i)(nvidia[-._/]?)?gpus?|nvidia\.com?[-._]gpus?|alpha\.kubernetes\.io/nvidia-gpu")
@@ -173,7 +174,7 @@ def _product(document: Document, offers: Offers) -> Iterator[Finding]:
 
 def _products_asked(document: Document) -> Iterator[tuple[tuple[str | int, ...], list[Item]]]:
     """Places of a pod that ask for products, each with the products that will do."""
-    label, spec, path = "nvidia.com/gpu.product", pod_spec(document), pod_path(document) or ()
+    label, spec, path = PRODUCT_LABEL, pod_spec(document), pod_path(document) or ()
     item = pairs(spec, "nodeSelector").get(label)
     if item is not None:
         yield (*path, "nodeSelector", label), [item]

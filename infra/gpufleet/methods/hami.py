@@ -12,6 +12,7 @@ from gpufleet.methods.base import GPU, MemoryGib, Method, method
 from gpufleet.parts.artifact import HelmRelease, Image, Images
 from gpufleet.parts.chart_values import set_value
 from gpufleet.parts.hardware import Hardware
+from gpufleet.parts.names import HAMI_CORES, HAMI_COUNTED, HAMI_MEMORY
 from gpufleet.parts.taints import tolerations
 from gpufleet.stackfile.model import Stack
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 MOST_SPLITS = 100
 #: The chart's node selector; without the label its plugin runs nowhere (case NV-22).
 NODE_LABEL = {"gpu": "on"}
-#: Its words for the memory (MiB) and the cores (percent) of each vGPU (Project-HAMi/HAMi v2.9.0, pkg/device/nvidia).
-MEMORY, CORES = "nvidia.com/gpumem", "nvidia.com/gpucores"
 
 
 @method
@@ -52,9 +51,7 @@ class Hami(Method):
 
     own_plugin: ClassVar[bool] = True
     vgpus: ClassVar[bool] = True
-    #: Its scheduler reads these keys of quotas, and counts what pods hold, also of those that name no memory
-    #: (Project-HAMi/HAMi v2.9.0, pkg/device/quota.go).
-    counted: ClassVar[Mapping[str, str]] = {name: f"limits.{name}" for name in (MEMORY, CORES)}
+    counted: ClassVar[Mapping[str, str]] = HAMI_COUNTED
 
     @property
     def pods_per_device(self) -> int:
@@ -78,7 +75,7 @@ class Hami(Method):
 
     def asks_beside(self, hardware: Hardware) -> dict[str, int | None]:
         """Without memory a pod would take the whole card."""
-        return {MEMORY: self._memory_mib(hardware)}
+        return {HAMI_MEMORY: self._memory_mib(hardware)}
 
     def _memory_mib(self, hardware: Hardware) -> int | None:
         """What the stack file promises, else an equal share of what the card is offered as."""
@@ -115,7 +112,8 @@ class Hami(Method):
             words=(
                 f"each GPU for {spec.split_count} pods, memory times {spec.memory_scaling:g}, on nodes with {selector}"
                 + (f", runtime class {runtime}" if runtime else ""),
-                f"pods ask for {MEMORY} in MiB, without it for a whole GPU; {CORES} in percent bounds computing",
+                f"pods ask for {HAMI_MEMORY} in MiB, without it for a whole GPU; {HAMI_CORES} in percent bounds"
+                " computing",
             ),
             component_type="gpufleet:hami:Scheduler",
             component_name="hami-scheduler",

@@ -25,6 +25,15 @@ DEPLOY_LABEL = "nvidia.com/gpu.deploy."
 #: they change last: a value that is no key yet ends the config-manager (NVIDIA/k8s-device-plugin, cmd/config-manager).
 LAST_LABELS = (OPERATOR_CONFIG_LABEL, MIG_CONFIG_LABEL, METHOD_LABEL)
 
+#: Written by feature discovery: the model, with a suffix where it is shared (NVIDIA/k8s-device-plugin, internal/lm).
+PRODUCT_LABEL = "nvidia.com/gpu.product"
+
+#: HAMi's words for memory (MiB) and cores (percent) of each vGPU (Project-HAMi/HAMi v2.10.0, pkg/device/nvidia).
+HAMI_MEMORY, HAMI_CORES = "nvidia.com/gpumem", "nvidia.com/gpucores"
+#: What HAMi's scheduler counts itself -> the key of a ResourceQuota that it reads: memory and cores, also of pods that
+#: name none, and not vGPUs (Project-HAMi/HAMi v2.10.0, pkg/device/quota.go).
+HAMI_COUNTED = {name: f"limits.{name}" for name in (HAMI_MEMORY, HAMI_CORES)}
+
 #: The profile of pools that name none; also the operator's explicit default.
 UNSHARED = "unshared"
 

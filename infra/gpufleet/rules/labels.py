@@ -10,10 +10,10 @@ from gpufleet.findings.path import join_path, split_path
 from gpufleet.findings.registry import check, rule
 from gpufleet.fleet.model import Fleet, FleetPool
 from gpufleet.fleet.owner import operand_labels
-from gpufleet.parts.names import METHOD_LABEL, MIG_CONFIG_LABEL, OPERATOR_CONFIG_LABEL, UNSHARED
+from gpufleet.parts.names import METHOD_LABEL, MIG_CONFIG_LABEL, OPERATOR_CONFIG_LABEL, PRODUCT_LABEL, UNSHARED
 from gpufleet.routes.operator import MIG_DISABLED
 
-PRODUCT_LABEL, COUNT_LABEL = "nvidia.com/gpu.product", "nvidia.com/gpu.count"
+COUNT_LABEL = "nvidia.com/gpu.count"
 #: Labels of feature discovery that the plan knows for certain. MiB of memory differ with the driver.
 DISCOVERED_LABELS = (PRODUCT_LABEL, COUNT_LABEL, "nvidia.com/gpu.replicas", "nvidia.com/gpu.sharing-strategy")
 
